@@ -136,9 +136,7 @@ def test_a_feature_is_left_out_with_its_knots(hills):
 def test_no_standard_errors_of_what_is_no_single_weight(hills):
     known = diagnose(*hills, CURVED, fit(*hills, CURVED), names=("a", "b", "c"))
     assert known.errors is None
-    assert (
-        known.no_errors == "a curve or a product has no single weight; standard errors need knots 0 and products false"
-    )
+    assert known.no_errors.startswith("a curve or a product has no single weight")
     assert all(second < 3 for _, second, _ in known.collinear)  # columns of knots are left out
 
 

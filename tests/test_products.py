@@ -166,6 +166,17 @@ def test_more_columns_than_can_be_multiplied_are_refused():
         fit(phi, [1, 0] * 4, np.arange(0, 9, 2), MULTIPLIED)
 
 
+@pytest.mark.parametrize("size, is_refused", [(1e200, True), (1e140, False), (1e-155, False)])
+def test_a_product_beyond_the_range_of_numbers_is_refused_in_one_line(crossed, size, is_refused):
+    phi = crossed[0] * [size, size, 1.0]
+    for config in (MULTIPLIED, replace(MULTIPLIED, standardize=True)):
+        if is_refused:
+            with pytest.raises(UsageError, match="train.products: the product of columns 1 and 2 is above 1e"):
+                fit(phi, *crossed[1:], config)
+        elif config.standardize:
+            assert np.isfinite(fit(phi, *crossed[1:], config).scores(phi)).all()
+
+
 @pytest.fixture(scope="module", params=["tool", "graph"])
 def stored(request, tmp_path_factory):
     """A run with curves and products, and the directory it is stored in."""
@@ -194,13 +205,15 @@ def damaged(document, damage):
         products.append([products[0][1], products[0][0], 1.0])
     elif damage in ("centre", "ends"):
         feature.pop(damage)
+    elif damage == "outside":
+        feature["centre"] = feature["ends"][1] + 1.0
     else:
         products[0] = {"unknown": ["mine", products[0][1], 1.0], "itself": [products[0][1]] * 2 + [1.0], "text": "x"}[
             damage
         ]
 
 
-@pytest.mark.parametrize("damage", ["twice", "centre", "ends", "unknown", "itself", "text"])
+@pytest.mark.parametrize("damage", ["twice", "centre", "ends", "outside", "unknown", "itself", "text"])
 def test_damaged_products_are_refused(stored, tmp_path, damage):
     shutil.copytree(stored[0], tmp_path, dirs_exist_ok=True)
     document = json.loads((tmp_path / "model.json").read_bytes())
@@ -216,7 +229,8 @@ def test_terminal_and_page_list_the_products_by_their_range(stored, tmp_path):
     training, lines = stored[1].router.training, weight_lines(stored[1])
     ranges = [pair.range for pair in training.products]
     assert ranges == sorted(ranges, reverse=True)
-    listed = lines[lines.index("") + 2 :]
+    assert lines[lines.index("") + 1] == "the 6 of 6 products that move the score most"
+    listed = lines[lines.index("") + 3 :]
     assert [line.split()[:2] for line in listed] == [[pair.first, pair.second] for pair in training.products]
     assert ", 6 products, " in " ".join(trust_lines(stored[1]))
     write_report([stored[0]], tmp_path / "page.html")
@@ -225,7 +239,7 @@ def test_terminal_and_page_list_the_products_by_their_range(stored, tmp_path):
     assert "a curve or a product has no single weight" in page
 
 
-def test_folds_multiply_their_own_columns(tmp_path):
+def test_cross_validation_knows_products(tmp_path):
     written(tmp_path / "train.jsonl", ROWS["tool"](range(25)))
     config = replace(MULTIPLIED, folds=3, l2=(0.1, 0.01))
     result = run(RunConfig(data=DataConfig(train=str(tmp_path / "train.jsonl")), train=config))

@@ -70,7 +70,8 @@ def test_what_is_not_chosen_is_as_the_config_says(key):
     elif key == "knots":
         assert {one.shape.knots for one in listed} == {3}
     elif key == "products":
-        assert {one.shape.products for one in listed} == {True}
+        assert {one.shape.products for one in listed} == {True, False}
+        assert all(one.shape.products == (len(one.columns) > 1) for one in listed)
     else:
         assert {one.trained(config, 10).l2 for one in listed} == {0.5}
 
@@ -149,6 +150,26 @@ def test_a_rich_alternative_that_counts_lets_no_unproved_one_in():
         assert proved(losses, ranks, np.full((3, 200), np.nan), np.array([0, 1, 2])).chosen == expected
 
 
+def test_a_wide_alternative_has_to_rank_better_than_the_rich_one_too():
+    noise = np.tile([0.01, -0.01], 100)
+    losses = np.array([np.ones(200), 0.9 + noise, 0.8 - noise])
+    plain, better = np.full(200, 0.5), np.where(np.arange(200) < 60, 1.0, 0.5)
+    for wide, expected in ((better, 1), (np.where(np.arange(200) < 90, 1.0, 0.5), 2)):
+        choice = proved(losses, np.array([plain, better, wide]), np.full((3, 200), np.nan), np.array([1, 2, 3]))
+        assert choice.chosen == expected
+
+
+def test_columns_too_large_to_multiply_are_trained_without_products(samples):
+    groups = of_traces(samples, 40)
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(len(groups.labels), 2)) + groups.labels[:, np.newaxis]
+    candidates = replace(groups.candidates, features=phi * 1e200, feature_names=("x1", "x2"))
+    config = load_config(None, ["train.recipe=recommended"])
+    record = choose(config, shared(replace(groups, candidates=candidates), config)).record
+    assert record.folds == 5
+    assert not any("products" in way.title for way in record.alternatives)
+
+
 def test_one_column_with_a_past_of_labels_has_a_choice_of_l2(samples):
     rows = [row | {"node_id": f"n{place // 5}"} for place, row in enumerate(tool_rows(range(6)))]
     groups = past_from_labels(ltr.read_groups(rows))
@@ -190,7 +211,7 @@ def test_a_heavy_group_counts_as_often_as_it_weighs():
 
 def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
     groups = of_traces(samples, 6)
-    config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
+    config = replace(RECOMMENDED, train=replace(TRAIN, choose=("products", "l2")), features=("tool.proto", "tool.lift"))
     listed = alternatives(config.train, "tool", config.features)
     trace = int(np.argmax(np.bincount(groups.candidates.traces)))
     first, *others = np.flatnonzero(groups.candidates.traces == trace).tolist()

@@ -12,7 +12,7 @@ from ltr.reporting.escaping import visible
 from ltr.reporting.metric_tables import title_of
 from ltr.reporting.model_selection_table import alternatives_table, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
-from ltr.reporting.weights import FORMS, curves_table, products_table, weights_table
+from ltr.reporting.weights import FORMS, MOST_PRODUCTS, curves_table, products_table, weights_table
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
@@ -85,7 +85,11 @@ def weight_lines(result: "RunResult | ShardsResult") -> list[str]:
     training = result.router.training
     names = list(training.weights)
     lines = table_lines(curves_table(training, names) if training.curves else weights_table(training))
-    return [*lines, *(["", *table_lines(products_table(training))] if training.products else [])]
+    if not training.products:
+        return lines
+    shown = min(MOST_PRODUCTS, len(training.products))
+    heading = f"the {shown} of {count(len(training.products), 'product')} that move the score most"
+    return [*lines, "", heading, *table_lines(products_table(training))]
 
 
 def trust_lines(result: "RunResult | ShardsResult") -> list[str]:

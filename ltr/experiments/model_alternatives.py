@@ -70,7 +70,12 @@ def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple
     strength, strengths = (STRENGTH, STRENGTHS) if L2 in config.choose else (None, (None,))
     plain = Shape(0 if KNOTS in config.choose else config.knots, config.products and PRODUCTS not in config.choose)
     knots = CURVES if KNOTS in config.choose else config.knots
-    fewer = [Alternative(some, plain, strength, _level(some)) for some in sets if set(some) < set(recommended)]
+    alone = Shape(plain.knots, products=False)
+    fewer = [
+        Alternative(some, plain if len(some) > 1 else alone, strength, _level(some))
+        for some in sets
+        if set(some) < set(recommended)
+    ]
     lines = [Alternative(recommended, plain, l2, _level(recommended)) for l2 in strengths]
     rich = dict.fromkeys(
         (columns, Shape(number, plain.products or (PRODUCTS in config.choose and 1 < len(columns) <= MOST_FEATURES)))

@@ -10,7 +10,7 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, select
 from ltr.data.previous_tools import past_of
 from ltr.data.splits import TIME, fold_indices
-from ltr.errors import DataError, count
+from ltr.errors import DataError, RunError, UsageError, count
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.ranking import rank
@@ -56,7 +56,7 @@ def on_folds(
     """What each alternative, learned without a fold, does with the fold's groups; and how many folds there are.
 
     Where the past is made of labels each group counts twice, as in a training: with right tools before it, and with
-    own choices.
+    own choices. Lists that will be served have right tools before them alone.
     """
     groups, _ = shared.data().train
     traces = len(groups.candidates.trace_ids)
@@ -71,7 +71,8 @@ def on_folds(
         )
         for values, of_groups in zip(left_out.parts, of_fold.parts, strict=True):
             values[:, sides[1]] = of_groups
-    if np.isnan(left_out.losses).all(axis=1).any():
+    is_plain = np.array([alternative.level < Level.RICH for alternative in listed])
+    if np.isnan(left_out.losses[is_plain]).all(axis=1).any():
         raise DataError("no fold has groups to judge by")
     return left_out, folds
 
@@ -115,7 +116,12 @@ def _left_out(fold: Sides, config: RunConfig, names: Sequence[str], listed: Sequ
         settings = [listed[place].trained(config.train, fold.traces) for place in same]
         train = replace(settings[0], l2=tuple(train.penalty for train in settings))
         own = np.ascontiguousarray(fold.phi[:, places])
-        ws, terms = path_weights(train, own, fold.learned, prior=prior_of(train, used)), Terms.of(own, train)
+        try:
+            ws, terms = path_weights(train, own, fold.learned, prior=prior_of(train, used)), Terms.of(own, train)
+        except (DataError, UsageError, RunError):
+            if listed[same[0]].level < Level.RICH:
+                raise
+            continue  # its products leave the range of numbers: it is no alternative
         by_past = [[terms.scores(columns[:, places], w) for w in ws] for columns in offered.columns]
         left_out.losses[same] = np.mean([_losses(scores, offered.groups, train.targets) for scores in by_past], axis=0)
         ranked = np.mean([_ranked(scores, offered.groups, threshold) for scores in by_past], axis=0)
@@ -127,7 +133,7 @@ def _left_out(fold: Sides, config: RunConfig, names: Sequence[str], listed: Sequ
 
 
 def served_lists(config: RunConfig, groups: Groups, held: Groups) -> tuple[IntArray, Groups | None]:
-    """Left out groups with tools of the catalogue added, as many as make ROWS, and which they are.
+    """Places of left out groups, as many as make ROWS, and these with tools of the catalogue added.
 
     None where what was offered is what will be served: lists that are not short beside the catalogue, or drawn.
     """

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
@@ -59,13 +60,17 @@ def choose(config: RunConfig, shared: SharedInputs, on_progress: OnProgress = si
     except (DataError, UsageError) as error:
         default = default_of(listed)
         return _chosen(config, shared, default, RecommendedChoiceRecord(default.title, f"no folds: {error}"))
+    is_trained = np.array([not np.isnan(losses).all() for losses in left_out.losses])
+    listed, left_out = tuple(compress(listed, is_trained)), left_out.of(is_trained)
     groups = prepared.groups
     counted = np.flatnonzero(~np.isnan(left_out.losses).any(axis=0))
     weights = np.ones(len(groups.offsets) - 1) if groups.weights is None else groups.weights
     levels = np.array([alternative.level for alternative in listed])
     left_out, weights = left_out.only(counted), weights[counted]
     simplest = simplest_proved(left_out, levels, weights, groups.candidates.traces[counted])
-    record = _record(listed, simplest, left_out.hits @ weights / weights.sum(), folds)
+    record = _record(
+        listed, simplest, [part @ weights / weights.sum() for part in (left_out.hits, left_out.ranks)], folds
+    )
     return _chosen(config, shared, listed[simplest.chosen], record)
 
 
@@ -80,22 +85,24 @@ def _chosen(
     return Chosen(config, shared.narrowed(config, places), record)
 
 
-def _record(listed: Sequence[Alternative], simplest: Simplest, top1: FloatArray, folds: int) -> RecommendedChoiceRecord:
-    """The alternatives with their losses and Top-1, and why that one."""
+def _record(
+    listed: Sequence[Alternative], simplest: Simplest, metrics: Sequence[FloatArray], folds: int
+) -> RecommendedChoiceRecord:
+    """The alternatives with their losses and metrics, Top-1 and MRR, and why that one."""
     chosen, best, least = (listed[place] for place in (simplest.chosen, simplest.best, int(simplest.losses.argmin())))
-    reason = "the least loss"
+    reason = "the least loss" if least == best else "the least loss of those that are proved to rank better"
     if chosen != best:
         reason = f"simpler than {best.title}, whose loss is the least, and within one standard error of it"
     if least != best:
-        reason += f"; {least.title} loses less, but is not proved to rank better"
-    return RecommendedChoiceRecord(chosen.title, reason, folds, list(_alternative_records(listed, simplest, top1)))
+        reason += f"; {least.title} loses less, but is not proved to rank better wherever it will be used"
+    return RecommendedChoiceRecord(chosen.title, reason, folds, list(_alternative_records(listed, simplest, metrics)))
 
 
 def _alternative_records(
-    listed: Sequence[Alternative], simplest: Simplest, top1: FloatArray
+    listed: Sequence[Alternative], simplest: Simplest, metrics: Sequence[FloatArray]
 ) -> Iterator[AlternativeRecord]:
-    means = zip(simplest.losses.tolist(), top1.tolist(), strict=True)
-    for alternative, (loss, hits), gap in zip(listed, means, simplest.differences, strict=True):
+    means = zip(simplest.losses.tolist(), *(metric.tolist() for metric in metrics), strict=True)
+    for alternative, (loss, top1, mrr), gap in zip(listed, means, simplest.differences, strict=True):
         half = NORMAL_95 * gap.standard_error
         ends = (gap.mean - half, gap.mean + half) if math.isfinite(half) else (None, None)
-        yield AlternativeRecord(alternative.title, loss, hits, gap.mean, *ends)
+        yield AlternativeRecord(alternative.title, loss, top1, mrr, gap.mean, *ends)

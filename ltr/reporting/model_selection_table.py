@@ -26,18 +26,19 @@ def choice_text(choice: RecommendedChoiceRecord) -> str:
 
 
 def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
-    """Each alternative from simple to rich, with its loss, its Top-1, and the paired interval of the loss."""
+    """Each alternative from simple to rich, with its loss, Top-1 and MRR, and the paired interval of the loss."""
     columns = (
         Column("alternative", "alternative"),
         Column("loss", "loss", FOUR_DIGITS),
         Column("top1_accuracy", "top-1", SHARE),
+        Column("mrr", "MRR", SHARE),
         Column("difference", "difference", DIFFERENCE),
         Column("", "95 %, by trace", INTERVAL),
     )
     rows = tuple(
-        (way.title, way.loss, way.top1_accuracy, "chosen", Bounds(None, None))
+        (way.title, way.loss, way.top1_accuracy, way.mrr, "chosen", Bounds(None, None))
         if way.title == choice.chosen
-        else (way.title, way.loss, way.top1_accuracy, way.difference, Bounds(way.low, way.high))
+        else (way.title, way.loss, way.top1_accuracy, way.mrr, way.difference, Bounds(way.low, way.high))
         for way in choice.alternatives
     )
     chosen = (place for place, way in enumerate(choice.alternatives) if way.title == choice.chosen)

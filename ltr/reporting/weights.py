@@ -58,7 +58,8 @@ COLUMNS = PerFeature[Shown | None](
 def weights_table(training: TrainingRecord) -> Table:
     """Each feature with its weight and the loss without it; where there are standard errors, how sure that is."""
     shown = {Among.WEIGHTS, Among.ERRORS} if training.errors.form else {Among.WEIGHTS}
-    return _of_features(training, tuple(training.weights), shown, "Weights as they multiply the features")
+    where = ", where the other features have their centre" if training.products else ""
+    return _of_features(training, tuple(training.weights), shown, f"Weights as they multiply the features{where}")
 
 
 def curves_table(training: TrainingRecord, names: Sequence[str]) -> Table:
@@ -94,7 +95,7 @@ def weight_or_curve(training: TrainingRecord, name: str) -> Value:
     if len(training.curves.get(name, ())) > 2:
         return "a curve"
     is_multiplied = any(name in (pair.first, pair.second) for pair in training.products)
-    return "by the others" if is_multiplied else training.weights[name].weight
+    return "depends on the others" if is_multiplied else training.weights[name].weight
 
 
 def errors_text(training: TrainingRecord) -> str:
@@ -137,8 +138,9 @@ def products_text(training: TrainingRecord) -> str:
     shown, number = min(MOST_PRODUCTS, len(training.products)), len(training.products)
     first = f"The {shown} of {number} products that move the score most. " if shown < number else ""
     return (
-        f"{first}A product makes one feature count more, or less, where the other is high. Its range is by how much "
-        "what it adds differs between training candidates. Explanations give half of it to each of its features."
+        f"{first}A product makes one feature count more, or less, where the other is high. Its range is the difference "
+        "between the most and the least that it adds to a training candidate. Explanations give half of it to each of "
+        "its features."
     )
 
 

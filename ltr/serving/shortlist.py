@@ -123,7 +123,7 @@ def _products(block: Postings | Dense, vectors: Vectors) -> FloatArray:
 
 
 def _added(model: StoredModel, name: str, column: FloatArray) -> FloatArray:
-    """What a column adds to the score of the model."""
+    """What a column adds to the score of the model where all others have their centre: without products."""
     return model.terms.knots.part(model.names.index(name), column, model.w)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 import numpy as np
 
-from ltr.arrays import FloatArray
+from ltr.arrays import LARGEST, FloatArray
 from ltr.data.schema import Kind
 from ltr.errors import DataError, FileError, LtrError
 from ltr.features.crossfit import FittedFeatures
@@ -176,6 +176,11 @@ def _terms(record: ModelRecord, names: tuple[str, ...]) -> tuple[Terms, list[flo
     if len(pairs) < len(first) or not {*first, *second} <= multiplied:
         raise DataError("a product has two different features with a centre and ends, and stands once")
     centres = np.array([feature.centre or 0.0 for feature in record.features])
+    is_multiplied = np.array([name in multiplied for name in names])
+    if not ((ends[:, 0] <= centres) & (centres <= ends[:, 1]) & (np.abs(ends).max(axis=1) <= LARGEST))[
+        is_multiplied
+    ].all():
+        raise DataError(f"the centre of a feature lies between its ends, which are at most {LARGEST:g}")
     left, right = (np.array([names.index(name) for name in side], dtype=np.int64) for side in (first, second))
     return Terms(curves, Products(left, right, centres, ends)), [*increments, *weights]
 

@@ -42,6 +42,8 @@ class PerFeature(msgspec.Struct, Generic[Value], kw_only=True):
 class WeightRecord(PerFeature[float | None], kw_only=True):
     """The weight of a feature with its statistics; None: not computed, or no finite number."""
 
+    weight: float
+
 
 class ProductRecord(msgspec.Struct):
     """Two features whose product the score has, and how much more it adds at most than at least."""
@@ -88,11 +90,12 @@ class ChoiceRecord(msgspec.Struct, omit_defaults=True):
 
 
 class AlternativeRecord(msgspec.Struct, omit_defaults=True):
-    """One way to train, its loss and Top-1 on what it did not learn from, and the loss beside the chosen one's."""
+    """One way to train, its loss and metrics on what it did not learn from, and the loss beside the chosen one's."""
 
     title: str
     loss: float
     top1_accuracy: float
+    mrr: float
     difference: float  # of the loss, paired by trace
     low: float | None = None  # of its 95 % interval; None: one trace
     high: float | None = None

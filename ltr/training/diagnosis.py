@@ -18,7 +18,7 @@ from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
-MOST_LEFT_OUT = 64  # features without terms up to which each is left out in turn; fewer with terms, for the same work
+MOST_LEFT_OUT = 80  # features without terms up to which each is left out in turn; fewer with terms, for the same work
 NO_GAIN = 1e-12  # possible gain up to here is rounding
 
 ILL_CONDITIONED = 30.0  # Belsley, Kuh and Welsch: from here on collinearity harms

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray, as_floats
+from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats
 from ltr.errors import UsageError
 from ltr.evaluation.ranking import linear_scores
 
@@ -45,10 +45,22 @@ class Products:
         """The product of each two features with these centres, least and greatest values, (features, 2)."""
         refuse_too_many(len(centres))
         first, second = np.triu_indices(len(centres), k=1)
-        return cls(first, second, np.array(centres, dtype=np.float64), ends)
+        products = cls(first, second, np.array(centres, dtype=np.float64), ends)
+        products._refuse_too_large()
+        return products
 
     def __len__(self) -> int:
         return len(self.first)
+
+    def _refuse_too_large(self) -> None:
+        """Raise for two features whose product leaves the range of numbers."""
+        with np.errstate(over="ignore"):
+            reach = np.abs(self.ends - self.centres[:, np.newaxis]).max(axis=1, initial=0.0)
+            is_large = ~(reach[self.first] * reach[self.second] <= LARGEST)
+        if is_large.any():
+            place = int(np.argmax(is_large))
+            pair = f"columns {self.first[place] + 1} and {self.second[place] + 1}"
+            raise UsageError(f"train.products: the product of {pair} is above {LARGEST:g}; divide them by a number")
 
     def __call__(self, phi: FloatArray) -> FloatArray:
         """A column for each product.

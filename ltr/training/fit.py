@@ -138,7 +138,9 @@ def in_raw_scale(model: Model, units: FloatArray, *, standardized: bool) -> Mode
     with np.errstate(over="ignore"):
         w = model.w / units
     if not np.isfinite(w).all():
-        raise RunError(f"the weight of column {int(np.argmin(np.isfinite(w)))} is too large for its raw scale")
+        place, features = int(np.argmin(np.isfinite(w))), len(w) - len(model.terms)
+        name = f"column {place}" if place < features else "a product or of a knot of these columns"
+        raise RunError(f"the weight of {name} is too large for its raw scale")
     training = model.training
     not_identified = training.not_identified / units
     escape = None if training.escape is None else training.escape / units

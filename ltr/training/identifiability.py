@@ -127,7 +127,7 @@ def smallest(w: FloatArray, free: FloatArray) -> FloatArray:
 def in_units(groups: Groups, *, standardize: bool, terms: Terms = NO_TERMS) -> tuple[Groups, FloatArray | None]:
     """The groups as they are trained on, and what their columns were divided by; None for the raw scale.
 
-    What a term's column is divided by is sqrt(COST) times the unit of its feature, or the deviation of the product.
+    A term's column is divided by sqrt(COST) times a unit: that of its feature, or the deviation of the product.
     """
     if not standardize and not len(terms):
         return groups, None
@@ -136,6 +136,7 @@ def in_units(groups: Groups, *, standardize: bool, terms: Terms = NO_TERMS) -> t
         of_products = np.ones(len(terms.products))
         if standardize and len(terms.products):
             of_products = row_deviations(groups.with_columns(terms.products, len(terms.products)))
+            of_products[of_products < 1 / LARGEST] = 1.0  # they count as constant: a weight of theirs would overflow
         units = np.concatenate([units, math.sqrt(COST) * np.concatenate([units[terms.knots.columns], of_products])])
     return groups.with_columns(partial(_divided, units=units, terms=terms), len(units)), units
 

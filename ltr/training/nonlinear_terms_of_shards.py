@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, ragged
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.training.config import TrainConfig
-from ltr.training.feature_products import NO_PRODUCTS, Products, middle
+from ltr.training.feature_products import NO_PRODUCTS, Products, middle, refuse_too_many
 from ltr.training.nonlinear_terms import NO_TERMS, Terms
 from ltr.training.piecewise_linear_curves import NO_KNOTS, Knots, knot_positions
 
@@ -27,6 +27,8 @@ def shard_terms(source: "ShardSource", config: TrainConfig, *, engine: Engine = 
     """
     if not config.knots and not config.products:
         return NO_TERMS, False
+    if config.products:
+        refuse_too_many(source.shard(0).phi.shape[1])
     values, ends = reduce(_merged, engine.map(partial(_values_and_ends, source=source), range(len(source))))
     is_sampled = any(distinct is None for distinct in values)
     if is_sampled:

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.training.one_standard_error import MeanDifference, Simplest, simplest_as_good
 from ltr.training.standard_errors import NORMAL_95
 
@@ -42,6 +42,10 @@ class LeftOut:
         """All of it, in the order of the fields."""
         return self.losses, self.hits, self.ranks, self.served
 
+    def of(self, alternatives: BoolArray) -> Self:
+        """What some of the alternatives did."""
+        return type(self)(*(part[alternatives] for part in self.parts))
+
     def only(self, groups: IntArray) -> Self:
         """What it did with some of the groups."""
         return type(self)(*(part[:, groups] for part in self.parts))
@@ -51,10 +55,10 @@ def simplest_proved(left_out: LeftOut, levels: IntArray, weights: FloatArray, tr
     """The simplest that is as good, among those that have proved that they rank better.
 
     A loss can fall where nothing ranks better. So several columns count where their mean reciprocal rank exceeds that
-    of the single column that would be chosen, by more than one standard error of the paired difference. Of these and
-    the single ones, the plain ones, one would be chosen. A rich one counts where its mean reciprocal rank exceeds that
-    of this one, by the 95 % interval, where it loses less than every plain one, and where none of them has more served;
-    a wide one where the same holds of it beside the one that would be chosen of plain and rich ones.
+    of the single column that would be chosen, by more than one standard error of the paired difference. These and the
+    single ones are the plain ones, of which one would be chosen. A rich one counts where its mean reciprocal rank
+    exceeds that of this one, by the 95 % interval, where it loses less than every plain one, and where none of them has
+    more served; a wide one where the same holds of it beside the one that would be chosen of plain and rich ones.
 
     >>> losses, level = np.array([[0.5, 0.7, 0.6], [0.3, 0.4, 0.4]]), np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     >>> better, none = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), np.full((2, 3), np.nan)

@@ -65,7 +65,7 @@ def standard_errors(
     target among several positives, which is no draw of one candidate from the softmax.
     """
     if free is None:
-        return "a curve or a product has no single weight; standard errors need knots 0 and products false"
+        return "a curve or a product has no single weight; standard errors need train.knots 0, train.products false"
     if free.escape is not None:
         return f"your data set no limit to the weight of {direction_text(free.escape / units, names)}; more data would"
     if free.optimum is not Optimum.FOUND:

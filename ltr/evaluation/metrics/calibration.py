@@ -12,7 +12,7 @@ from ltr.evaluation.metrics.classification_counts import (
     first_calibration_of,
     number_of,
 )
-from ltr.evaluation.metrics.classification_measures import example, ratio  # noqa: F401 - of the examples below
+from ltr.evaluation.metrics.classification_measures import ratio
 from ltr.evaluation.metrics.registry import Curve, Drawn, Pooled, measure
 
 
@@ -26,6 +26,7 @@ from ltr.evaluation.metrics.registry import Curve, Drawn, Pooled, measure
 def expected_calibration_error(candidates: AnyCandidates) -> float | None:
     """sum over bins of n_b / N * |mean p - share right|.
 
+    >>> from ltr.evaluation.metrics.classification_measures import example
     >>> round(example("ece", [0.75, 0.25], [1, 0])["ece"], 12)  # (0.25 + 0.25) / 2
     0.25
     """
@@ -44,6 +45,7 @@ def expected_calibration_error(candidates: AnyCandidates) -> float | None:
 def reliability_curve(candidates: AnyCandidates) -> Curve:
     """Of each bin from, to, mean probability, share right and count; a bin holds its lower edge.
 
+    >>> from ltr.evaluation.metrics.classification_measures import example
     >>> example("reliability", [0.75, 0.25], [1, 0])["right"]
     [0.0, 1.0]
     """
@@ -60,6 +62,7 @@ def reliability_curve(candidates: AnyCandidates) -> Curve:
 def first_choice_error(candidates: AnyCandidates) -> float | None:
     """sum over bins of n_b / N * |mean p - share right|, over the first choice of each query alone.
 
+    >>> from ltr.evaluation.metrics.classification_measures import example
     >>> round(example("ece_first", [0.75, 0.25], [1, 0])["ece_first"], 12)
     0.25
     """
@@ -77,6 +80,7 @@ def first_choice_error(candidates: AnyCandidates) -> float | None:
 def first_choice_curve(candidates: AnyCandidates) -> Curve:
     """As reliability, of the greatest p of each query alone; of candidates level there the share that is right.
 
+    >>> from ltr.evaluation.metrics.classification_measures import example
     >>> example("reliability_first", [0.4, 0.4, 0.2], [1, 0, 0])["right"]
     [0.5]
     """
