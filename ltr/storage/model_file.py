@@ -177,9 +177,8 @@ def _terms(record: ModelRecord, names: tuple[str, ...]) -> tuple[Terms, list[flo
         raise DataError("a product has two different features with a centre and ends, and stands once")
     centres = np.array([feature.centre or 0.0 for feature in record.features])
     is_multiplied = np.array([name in multiplied for name in names])
-    if not ((ends[:, 0] <= centres) & (centres <= ends[:, 1]) & (np.abs(ends).max(axis=1) <= LARGEST))[
-        is_multiplied
-    ].all():
+    is_sound = (ends[:, 0] <= centres) & (centres <= ends[:, 1]) & (np.abs(ends).max(axis=1) <= LARGEST)
+    if not is_sound[is_multiplied].all():
         raise DataError(f"the centre of a feature lies between its ends, which are at most {LARGEST:g}")
     left, right = (np.array([names.index(name) for name in side], dtype=np.int64) for side in (first, second))
     return Terms(curves, Products(left, right, centres, ends)), [*increments, *weights]
