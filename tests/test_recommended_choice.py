@@ -24,7 +24,7 @@ from ltr.features.prior_weights import WEIGHTS, prior_weights
 from ltr.training.config import CHOICES, TrainConfig
 from ltr.training.group_losses import group_losses
 from ltr.training.one_standard_error import MeanDifference, simplest_as_good
-from ltr.training.significant_gain_rule import LeftOut, Level, simplest_proved
+from ltr.training.significant_gain_rule import FoldResults, Level, simplest_proved
 from tests.made import tool_rows
 from tests.oracles import naive_objective, random_groups
 
@@ -118,7 +118,7 @@ def test_the_simplest_within_one_standard_error_is_chosen_and_equals_are_the_fir
 def proved(losses, hits, served, levels):
     """The choice among alternatives whose reciprocal ranks are their hits, of groups of traces of their own."""
     groups = losses.shape[1]
-    return simplest_proved(LeftOut(losses, hits, hits, served), levels, np.ones(groups), np.arange(groups))
+    return simplest_proved(FoldResults(losses, hits, hits, served), levels, np.ones(groups), np.arange(groups))
 
 
 def test_a_rich_alternative_with_less_loss_is_taken_only_where_it_ranks_better_beyond_noise():

@@ -24,14 +24,14 @@ from ltr.experiments.shared_inputs import SharedInputs, encoder_name, prior_of
 from ltr.experiments.whole_catalogue import is_short
 from ltr.training.group_losses import group_losses
 from ltr.training.nonlinear_terms import Terms
-from ltr.training.significant_gain_rule import LeftOut, Level
+from ltr.training.significant_gain_rule import FoldResults, Level
 
 FOLDS = 5
 ROWS = 1 << 15  # candidates of a fold's groups on the lists that will be served
 
 
 @dataclass(frozen=True, slots=True)
-class RankedLists:
+class HeldLists:
     """Groups that a fold leaves out, with the columns of their candidates."""
 
     groups: Groups
@@ -46,13 +46,13 @@ class Sides:
     phi: FloatArray
     learned: Groups
     traces: int  # that it learns from
-    offered: RankedLists
-    served: RankedLists | None  # with more candidates; None where those that will be served were offered
+    offered: HeldLists
+    served: HeldLists | None  # with more candidates; None where those that will be served were offered
 
 
 def on_folds(
     config: RunConfig, shared: SharedInputs, listed: Sequence[Alternative], on_progress: OnProgress = silent
-) -> tuple[LeftOut, int]:
+) -> tuple[FoldResults, int]:
     """What each alternative, learned without a fold, does with the fold's groups; and how many folds there are.
 
     Where the past is made of labels each group counts twice, as in a training: with right tools before it, and with
@@ -63,7 +63,7 @@ def on_folds(
     folds = min(traces - 1 if config.data.split == TIME else traces, FOLDS)  # by time the first block is never left out
     if folds < 2:
         raise DataError(f"{count(traces, 'training trace')}, too few for folds")
-    left_out = LeftOut.empty(len(listed), len(groups.offsets) - 1)
+    left_out = FoldResults.empty(len(listed), len(groups.offsets) - 1)
     for number, sides in enumerate(fold_indices(groups, folds, seed=config.seed, by=config.data.split)):
         on_progress(Step("folds", number, folds))
         of_fold = _left_out(
@@ -94,7 +94,7 @@ def _sides(
     has_rich = any(alternative.level >= Level.RICH for alternative in listed)
     asked, wider = served_lists(config, groups, held) if has_rich else (sides[1], None)
     prepared, *columns = shared.fold_columns_of(place, learned, held.candidates, *([wider.candidates] if wider else []))
-    served = RankedLists(wider, asked, (columns[1],)) if wider else None
+    served = HeldLists(wider, asked, (columns[1],)) if wider else None
     if past_of(held.candidates) != "labels":
         return Sides(prepared.phi, learned, traces, _offered(held, columns[0]), served)
     settings = default_of(listed).trained(config.train, traces)
@@ -102,15 +102,15 @@ def _sides(
     return Sides(phi, learned, traces, _offered(held, columns[0], walked), served)
 
 
-def _offered(held: Groups, *columns: FloatArray) -> RankedLists:
+def _offered(held: Groups, *columns: FloatArray) -> HeldLists:
     """All groups that a fold leaves out, with the candidates that they offered."""
-    return RankedLists(held, np.arange(len(held.offsets) - 1), columns)
+    return HeldLists(held, np.arange(len(held.offsets) - 1), columns)
 
 
-def _left_out(fold: Sides, config: RunConfig, names: Sequence[str], listed: Sequence[Alternative]) -> LeftOut:
+def _left_out(fold: Sides, config: RunConfig, names: Sequence[str], listed: Sequence[Alternative]) -> FoldResults:
     """What each alternative learns from one side of a fold, and does with the other."""
     offered, served, threshold = fold.offered, fold.served, config.evaluate.rel_threshold
-    left_out = LeftOut.empty(len(listed), len(offered.places))
+    left_out = FoldResults.empty(len(listed), len(offered.places))
     for (used, _), same in paths(listed).items():
         places = np.array([names.index(name) for name in used])
         settings = [listed[place].trained(config.train, fold.traces) for place in same]

@@ -23,7 +23,7 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class FoldResults:
     """What each alternative did with groups that it did not learn from, (alternatives, groups) each."""
 
     losses: FloatArray  # NaN where no fold leaves a group out, or it cannot train
@@ -51,7 +51,7 @@ class LeftOut:
         return type(self)(*(part[:, groups] for part in self.parts))
 
 
-def simplest_proved(left_out: LeftOut, levels: IntArray, weights: FloatArray, traces: IntArray) -> Simplest:
+def simplest_proved(left_out: FoldResults, levels: IntArray, weights: FloatArray, traces: IntArray) -> Simplest:
     """The simplest that is as good, among those that have proved that they rank better.
 
     A loss can fall where nothing ranks better. So several columns count where their mean reciprocal rank exceeds that
@@ -63,12 +63,12 @@ def simplest_proved(left_out: LeftOut, levels: IntArray, weights: FloatArray, tr
     >>> losses, level = np.array([[0.5, 0.7, 0.6], [0.3, 0.4, 0.4]]), np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     >>> better, none = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), np.full((2, 3), np.nan)
     >>> rest = np.array([Level.SEVERAL, Level.RICH]), np.ones(3), np.arange(3)
-    >>> [simplest_proved(LeftOut(losses, hits, hits, none), *rest).chosen for hits in (level, better)]
+    >>> [simplest_proved(FoldResults(losses, hits, hits, none), *rest).chosen for hits in (level, better)]
     [0, 1]
-    >>> simplest_proved(LeftOut(losses, better, better, better[::-1]), *rest).chosen  # worse where it will be served
+    >>> simplest_proved(FoldResults(losses, better, better, better[::-1]), *rest).chosen  # worse where it will be served
     0
     >>> several = np.array([Level.SINGLE, Level.SEVERAL]), np.ones(3), np.arange(3)
-    >>> [simplest_proved(LeftOut(losses, hits, hits, none), *several).chosen for hits in (level, better)]
+    >>> [simplest_proved(FoldResults(losses, hits, hits, none), *several).chosen for hits in (level, better)]
     [0, 1]
     """
     losses, loss = left_out.losses, left_out.losses @ weights / weights.sum()
