@@ -65,7 +65,8 @@ def simplest_proved(left_out: FoldResults, levels: IntArray, weights: FloatArray
     >>> rest = np.array([Level.SEVERAL, Level.RICH]), np.ones(3), np.arange(3)
     >>> [simplest_proved(FoldResults(losses, hits, hits, none), *rest).chosen for hits in (level, better)]
     [0, 1]
-    >>> simplest_proved(FoldResults(losses, better, better, better[::-1]), *rest).chosen  # worse where it will be served
+    >>> worse_served = FoldResults(losses, better, better, better[::-1])
+    >>> simplest_proved(worse_served, *rest).chosen
     0
     >>> several = np.array([Level.SINGLE, Level.SEVERAL]), np.ones(3), np.arange(3)
     >>> [simplest_proved(FoldResults(losses, hits, hits, none), *several).chosen for hits in (level, better)]

@@ -26,8 +26,8 @@ from ltr.evaluation.metrics.registry import Curve, Drawn, Pooled, measure
 def expected_calibration_error(candidates: AnyCandidates) -> float | None:
     """sum over bins of n_b / N * |mean p - share right|.
 
-    >>> from ltr.evaluation.metrics.classification_measures import measured_example
-    >>> round(measured_example("ece", [0.75, 0.25], [1, 0])["ece"], 12)  # (0.25 + 0.25) / 2
+    >>> from ltr.evaluation.metrics.classification_measures import of_one_query
+    >>> round(of_one_query("ece", [0.75, 0.25], [1, 0])["ece"], 12)  # (0.25 + 0.25) / 2
     0.25
     """
     curve = reliability_curve(candidates)
@@ -45,8 +45,8 @@ def expected_calibration_error(candidates: AnyCandidates) -> float | None:
 def reliability_curve(candidates: AnyCandidates) -> Curve:
     """Of each bin from, to, mean probability, share right and count; a bin holds its lower edge.
 
-    >>> from ltr.evaluation.metrics.classification_measures import measured_example
-    >>> measured_example("reliability", [0.75, 0.25], [1, 0])["right"]
+    >>> from ltr.evaluation.metrics.classification_measures import of_one_query
+    >>> of_one_query("reliability", [0.75, 0.25], [1, 0])["right"]
     [0.0, 1.0]
     """
     return _reliability(calibration_of(candidates))
@@ -62,8 +62,8 @@ def reliability_curve(candidates: AnyCandidates) -> Curve:
 def first_choice_error(candidates: AnyCandidates) -> float | None:
     """sum over bins of n_b / N * |mean p - share right|, over the first choice of each query alone.
 
-    >>> from ltr.evaluation.metrics.classification_measures import measured_example
-    >>> round(measured_example("ece_first", [0.75, 0.25], [1, 0])["ece_first"], 12)
+    >>> from ltr.evaluation.metrics.classification_measures import of_one_query
+    >>> round(of_one_query("ece_first", [0.75, 0.25], [1, 0])["ece_first"], 12)
     0.25
     """
     curve = first_choice_curve(candidates)
@@ -80,8 +80,8 @@ def first_choice_error(candidates: AnyCandidates) -> float | None:
 def first_choice_curve(candidates: AnyCandidates) -> Curve:
     """As reliability, of the greatest p of each query alone; of candidates level there the share that is right.
 
-    >>> from ltr.evaluation.metrics.classification_measures import measured_example
-    >>> measured_example("reliability_first", [0.4, 0.4, 0.2], [1, 0, 0])["right"]
+    >>> from ltr.evaluation.metrics.classification_measures import of_one_query
+    >>> of_one_query("reliability_first", [0.4, 0.4, 0.2], [1, 0, 0])["right"]
     [0.5]
     """
     return _reliability(first_calibration_of(candidates))

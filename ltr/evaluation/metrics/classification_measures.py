@@ -32,7 +32,7 @@ COUNT = "whole numbers"
 def confusion(candidates: AnyCandidates) -> dict[str, float | None]:
     """true_positive, false_positive, false_negative, true_negative: candidates chosen or not, right or not.
 
-    >>> measured_example("confusion", [0.6, 0.3, 0.1], [1, 1, 0])["confusion.false_negative"]
+    >>> of_one_query("confusion", [0.6, 0.3, 0.1], [1, 1, 0])["confusion.false_negative"]
     1
     """
     return asdict(confusion_of(candidates))
@@ -42,7 +42,7 @@ def confusion(candidates: AnyCandidates) -> dict[str, float | None]:
 def accuracy(candidates: AnyCandidates) -> float | None:
     """(TP + TN) / (TP + FP + TN + FN).
 
-    >>> measured_example("accuracy", [0.6, 0.3, 0.1, 0.0], [1, 1, 0, 0])
+    >>> of_one_query("accuracy", [0.6, 0.3, 0.1, 0.0], [1, 1, 0, 0])
     {'accuracy': 0.75}
     """
     counts = confusion_of(candidates)
@@ -53,7 +53,7 @@ def accuracy(candidates: AnyCandidates) -> float | None:
 def precision(candidates: AnyCandidates) -> float | None:
     """TP / (TP + FP); none where nothing is chosen.
 
-    >>> measured_example("precision", [0.6, 0.3, 0.1], [1, 1, 0]), measured_example("precision", [0.4, 0.3, 0.3], [1, 1, 0])
+    >>> of_one_query("precision", [0.6, 0.3, 0.1], [1, 1, 0]), of_one_query("precision", [0.4, 0.3, 0.3], [1, 1, 0])
     ({'precision': 1.0}, {'precision': None})
     """
     counts = confusion_of(candidates)
@@ -64,7 +64,7 @@ def precision(candidates: AnyCandidates) -> float | None:
 def recall(candidates: AnyCandidates) -> float | None:
     """TP / (TP + FN).
 
-    >>> measured_example("recall", [0.6, 0.3, 0.1], [1, 1, 0])
+    >>> of_one_query("recall", [0.6, 0.3, 0.1], [1, 1, 0])
     {'recall': 0.5}
     """
     counts = confusion_of(candidates)
@@ -75,7 +75,7 @@ def recall(candidates: AnyCandidates) -> float | None:
 def f_beta(candidates: AnyCandidates, beta: float) -> float | None:
     """(1 + B^2) TP / ((1 + B^2) TP + B^2 FN + FP).
 
-    >>> round(measured_example("f2", [0.6, 0.3, 0.1], [1, 1, 0])["f2"], 6)  # 5 / (5 + 4)
+    >>> round(of_one_query("f2", [0.6, 0.3, 0.1], [1, 1, 0])["f2"], 6)  # 5 / (5 + 4)
     0.555556
     """
     counts = confusion_of(candidates)
@@ -91,7 +91,7 @@ def f_beta(candidates: AnyCandidates, beta: float) -> float | None:
 def area_under_curve(candidates: AnyCandidates) -> float | None:
     """sum over right candidates of (wrong below + wrong level / 2) / (right * wrong).
 
-    >>> measured_example("auc", [0.25, 0.5, 0.25], [1, 0, 0])  # below one, level with the other
+    >>> of_one_query("auc", [0.25, 0.5, 0.25], [1, 0, 0])  # below one, level with the other
     {'auc': 0.25}
     """
     level = blocks_of(candidates)
@@ -109,7 +109,7 @@ def area_under_curve(candidates: AnyCandidates) -> float | None:
 def grouped_area(candidates: CandidateProbabilities) -> FloatArray:
     """1 - (sum over right i of (above_i + (level_i - 1) / 2) - R (R - 1) / 2) / (R * wrong), pairs of one query.
 
-    >>> measured_example("gauc", [0.25, 0.5, 0.25], [1, 0, 0])
+    >>> of_one_query("gauc", [0.25, 0.5, 0.25], [1, 0, 0])
     array([0.25])
     """
     offsets, rows = candidates.ranking.offsets, np.flatnonzero(candidates.right)
@@ -132,7 +132,7 @@ def grouped_area(candidates: CandidateProbabilities) -> FloatArray:
 def log_loss(candidates: AnyCandidates) -> float | None:
     """-1/N sum y log p + (1 - y) log(1 - p); a term above 745, as of a lone wrong candidate, counts 745.
 
-    >>> round(measured_example("logloss", [0.99, 0.01], [1, 0])["logloss"], 6)  # -log 0.99
+    >>> round(of_one_query("logloss", [0.99, 0.01], [1, 0])["logloss"], 6)  # -log 0.99
     0.01005
     """
     return ratio(loss_of(candidates), number_of(candidates))
@@ -144,7 +144,7 @@ def log_loss_floor(candidates: AnyCandidates) -> float | None:
 
     Probabilities that do not sum to 1 in a query, given ones and those of a sigmoid, can reach 0.
 
-    >>> round(measured_example("logloss_floor", [0.5, 0.5, 0.0, 0.0], [1, 1, 0, 0])["logloss_floor"], 6)  # 2 log 2 / 4
+    >>> round(of_one_query("logloss_floor", [0.5, 0.5, 0.0, 0.0], [1, 1, 0, 0])["logloss_floor"], 6)  # 2 log 2 / 4
     0.346574
     """
     return ratio(least_loss_of(candidates), number_of(candidates))
@@ -159,7 +159,7 @@ def log_loss_floor(candidates: AnyCandidates) -> float | None:
 def roc_curve(candidates: AnyCandidates) -> Curve:
     """TPR = TP / (TP + FN) and FPR = FP / (FP + TN) of p >= threshold; it starts at 0, 0 above all p (threshold 2).
 
-    >>> measured_example("roc", [0.5, 0.3, 0.2], [1, 0, 1])["true_positive_rate"]
+    >>> of_one_query("roc", [0.5, 0.3, 0.2], [1, 0, 1])["true_positive_rate"]
     [0.0, 0.5, 0.5, 1.0]
     """
     level = blocks_of(candidates)
@@ -174,7 +174,7 @@ def roc_curve(candidates: AnyCandidates) -> Curve:
     return {name: column[corner].tolist() for name, column in zip(names, columns, strict=True)}
 
 
-def measured_example(name: str, probabilities: list[float], labels: list[int]) -> Any:
+def of_one_query(name: str, probabilities: list[float], labels: list[int]) -> Any:
     """The measure of one query with these probabilities, for the examples above."""
     scores = np.log(np.maximum(probabilities, 1e-300))
     ranking, counted = rank(scores, [0, len(scores)]), np.ones(1, dtype=bool)
