@@ -1,6 +1,8 @@
 """A program as a reranker: it answers in time and in shape, or is one clear error and ended."""
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -8,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ltr.errors import RunError, UsageError
+from ltr.errors import EndedBySignal, RunError, UsageError
 from ltr.rerankers.external_program import Program
 from ltr.rerankers.registry import RerankerChoice, Setting
+from tests.left_processes import is_alive
 from tests.test_rerankers import documents_of
 
 DOCUMENTS = documents_of("tool", ("a", "bb", "ccc"))
@@ -50,6 +53,31 @@ def test_nothing_is_started_before_the_first_query_and_all_ends_with_close():
     process = opened._process
     opened.close()
     assert process.returncode == 0  # its stdin ended, and so did it
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_signal_while_a_program_starts_leaves_no_program(monkeypatch, running):
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            started.append(self.pid)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def ended(number, _):
+        raise EndedBySignal(128 + number)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    before = signal.signal(signal.SIGTERM, ended)
+    opened = running("import time; time.sleep(600)")
+    try:
+        with pytest.raises(EndedBySignal):
+            opened("q", DOCUMENTS)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    opened.close()
+    assert not is_alive(started[0])
 
 
 def test_arguments_of_any_length_and_any_patience_will_do(running):

@@ -14,6 +14,7 @@ from typing import IO
 
 import msgspec
 
+from ltr.engines.deferred_signals import deferring
 from ltr.errors import RunError, UsageError
 from ltr.features.registry import Positive
 from ltr.files.reading import digest_file
@@ -119,12 +120,18 @@ class Program:
 
     @cached_property
     def _process(self) -> "subprocess.Popen[bytes]":
+        """The program. A signal that ends this process waits until `close` knows what to end."""
+        process: subprocess.Popen[bytes] = deferring(self._started)()
+        return process
+
+    def _started(self) -> "subprocess.Popen[bytes]":
         pipe = subprocess.PIPE
         try:
             # a session of its own: what the program starts can be ended with it
             process = subprocess.Popen(self.arguments, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         except (OSError, ValueError) as error:
             raise RunError(f"{self.arguments[0]}: cannot be started: {error}") from error
+        self.__dict__["_process"] = process
         for work, stream in (
             (self._write_questions, process.stdin),
             (self._read_answers, process.stdout),
