@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ltr.errors import EndedBySignal, RunError, UsageError
+from ltr.rerankers import external_program
 from ltr.rerankers.external_program import Program
 from ltr.rerankers.registry import RerankerChoice, Setting
 from tests.left_processes import is_alive
@@ -69,6 +70,7 @@ def test_a_signal_while_a_program_starts_leaves_no_program(monkeypatch, running)
         raise EndedBySignal(128 + number)
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    monkeypatch.setattr(external_program, "ENDING", 0.05)
     before = signal.signal(signal.SIGTERM, ended)
     opened = running("import time; time.sleep(600)")
     try:
