@@ -152,17 +152,20 @@ def _drawn(training: TrainingRecord) -> Block | None:
         if scales
         else "as they multiply the features"
     )
-    rows = []
+    unit += ", where the other features have their centre" if training.products else ""
+    has_errors, rows = training.errors.form is not None, []
     for (name, feature), scale in zip(training.weights.items(), scales or [1.0] * len(training.weights), strict=True):
         value, free, low, high = (
             None if number is None else number * scale
             for number in (feature.weight, feature.unpenalised, feature.low, feature.high)
         )
-        rows.append(Estimate(name, value, low, high, (("weight at l2 0", free),), f"{name}: {short(feature.weight)}"))
-    names = ("weight", "weight at l2 0")
+        others = (("weight at l2 0", free),) if has_errors else ()
+        rows.append(Estimate(name, value, low, high, others, f"{name}: {short(feature.weight)}"))
+    names = ("weight", "weight at l2 0") if has_errors else ("weight",)
+    how_sure = " A diamond is the weight without a penalty, the line its 95 % interval." if has_errors else ""
     words = Words(
-        "Weights and how sure they are",
-        f"Each weight {unit}. A diamond is the weight without a penalty, the line its 95 % interval.",
+        "Weights and how sure they are" if has_errors else "The weight of each feature",
+        f"Each weight {unit}.{how_sure}",
         estimates_table(f"Each weight {unit}", ("feature", *names), rows),
     )
     return estimates(words, rows, names, zero=True)
