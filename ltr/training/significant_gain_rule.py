@@ -54,11 +54,12 @@ class FoldResults:
 def simplest_proved(left_out: FoldResults, levels: IntArray, weights: FloatArray, traces: IntArray) -> Simplest:
     """The simplest that is as good, among those that have proved that they rank better.
 
-    A loss can fall where nothing ranks better. So several columns count where their mean reciprocal rank exceeds that
-    of the single column that would be chosen, by more than one standard error of the paired difference. These and the
-    single ones are the plain ones, of which one would be chosen. A rich one counts where its mean reciprocal rank
-    exceeds that of this one, by the 95 % interval, where it loses less than every plain one, and where none of them has
-    more served; a wide one where the same holds of it beside the one that would be chosen of plain and rich ones.
+    A loss can fall where nothing ranks better. So several columns count where the mean reciprocal rank of those that
+    would be chosen exceeds that of the single column that would be, by more than one standard error of the paired
+    difference. These and the single ones are the plain ones, of which one would be chosen. A rich one counts where its
+    mean reciprocal rank exceeds that of this one, by the 95 % interval, where it loses less than every plain one, and
+    where none of them has more served; a wide one where the same holds of it beside the one that would be chosen of
+    plain and rich ones.
 
     >>> losses, level = np.array([[0.5, 0.7, 0.6], [0.3, 0.4, 0.4]]), np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     >>> better, none = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), np.full((2, 3), np.nan)
@@ -82,9 +83,9 @@ def simplest_proved(left_out: FoldResults, levels: IntArray, weights: FloatArray
         is_better = [gain.mean > errors * gain.standard_error + ROUNDING for gain in gains]
         return np.flatnonzero((levels == level) & is_better)
 
-    stand = np.flatnonzero(levels == Level.SINGLE)
-    several = np.flatnonzero(levels == Level.SEVERAL)
-    plain = np.concatenate([stand, ranking_better(Level.SEVERAL, chosen_among(stand), 1.0) if len(stand) else several])
+    single, plain = np.flatnonzero(levels == Level.SINGLE), np.flatnonzero(levels < Level.RICH)
+    if len(single) and chosen_among(plain) not in ranking_better(Level.SEVERAL, chosen_among(single), 1.0):
+        plain = single
     has_lists = ~np.isnan(left_out.served).any(axis=0)
     counted = weights[has_lists]
     means = left_out.served[:, has_lists] @ counted / (counted.sum() or 1.0)  # 0 where there are no lists
