@@ -13,6 +13,7 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, select
 from ltr.data.previous_tools import past_from_labels
 from ltr.errors import RangeError, UsageError
+from ltr.experiments import model_alternatives_on_folds
 from ltr.experiments.model_alternatives import alternatives
 from ltr.experiments.model_alternatives_on_folds import on_folds, served_lists
 from ltr.experiments.model_selection import choose
@@ -157,6 +158,25 @@ def test_a_wide_alternative_has_to_rank_better_than_the_rich_one_too():
     for wide, expected in ((better, 1), (np.where(np.arange(200) < 90, 1.0, 0.5), 2)):
         choice = proved(losses, np.array([plain, better, wide]), np.full((3, 200), np.nan), np.array([1, 2, 3]))
         assert choice.chosen == expected
+
+
+def test_an_alternative_that_one_fold_cannot_train_takes_no_group_from_the_others(samples, monkeypatch):
+    groups, refused = of_traces(samples, 40), []
+    usual = model_alternatives_on_folds.path_weights
+
+    def once(train, *arguments, **options):
+        if train.products and not refused:
+            refused.append(train)
+            raise UsageError("too large")
+        return usual(train, *arguments, **options)
+
+    config = replace(RECOMMENDED, train=replace(TRAIN, choose=("products",)), features=("tool.proto", "tool.lift"))
+    expected = choose(config, shared(groups, config)).record.alternatives[0]
+    monkeypatch.setattr(model_alternatives_on_folds, "path_weights", once)
+    record = choose(config, shared(groups, config)).record
+    assert refused
+    assert [way.title for way in record.alternatives] == [expected.title]
+    assert record.alternatives[0].loss == expected.loss
 
 
 def test_columns_too_large_to_multiply_are_trained_without_products(samples):

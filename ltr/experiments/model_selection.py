@@ -19,7 +19,7 @@ from ltr.logs import stage
 from ltr.storage.training_record import AlternativeRecord, RecommendedChoiceRecord
 from ltr.training.config import COLUMNS
 from ltr.training.one_standard_error import Simplest
-from ltr.training.significant_gain_rule import simplest_proved
+from ltr.training.significant_gain_rule import Level, simplest_proved
 from ltr.training.standard_errors import NORMAL_95
 
 
@@ -60,7 +60,9 @@ def choose(config: RunConfig, shared: SharedInputs, on_progress: OnProgress = si
     except (DataError, UsageError) as error:
         default = default_of(listed)
         return _chosen(config, shared, default, RecommendedChoiceRecord(default.title, f"no folds: {error}"))
-    is_trained = np.array([not np.isnan(losses).all() for losses in left_out.losses])
+    is_plain = np.array([alternative.level < Level.RICH for alternative in listed])
+    is_judged = ~np.isnan(left_out.losses[is_plain]).any(axis=0)
+    is_trained = np.array([not np.isnan(losses[is_judged]).any() for losses in left_out.losses])  # in every fold
     listed, left_out = tuple(compress(listed, is_trained)), left_out.of(is_trained)
     groups = prepared.groups
     counted = np.flatnonzero(~np.isnan(left_out.losses).any(axis=0))

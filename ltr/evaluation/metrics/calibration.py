@@ -30,10 +30,7 @@ def expected_calibration_error(candidates: AnyCandidates) -> float | None:
     >>> round(of_one_query("ece", [0.75, 0.25], [1, 0])["ece"], 12)  # (0.25 + 0.25) / 2
     0.25
     """
-    curve = reliability_curve(candidates)
-    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
-    gaps = [count * abs(p - share) for count, p, share in bins]
-    return ratio(math.fsum(gaps), number_of(candidates))
+    return ratio(_gaps(reliability_curve(candidates)), number_of(candidates))
 
 
 @measure(
@@ -66,9 +63,7 @@ def first_choice_error(candidates: AnyCandidates) -> float | None:
     >>> round(of_one_query("ece_first", [0.75, 0.25], [1, 0])["ece_first"], 12)
     0.25
     """
-    curve = first_choice_curve(candidates)
-    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
-    return ratio(math.fsum(count * abs(p - share) for count, p, share in bins), candidates.queries)
+    return ratio(_gaps(first_choice_curve(candidates)), candidates.queries)
 
 
 @measure(
@@ -95,3 +90,9 @@ def _reliability(calibration: Calibration) -> Curve:
     means = {"probability": calibration.probability[filled] / count, "right": calibration.right[filled] / count}
     columns = edges | means | {"count": count}
     return {name: column.tolist() for name, column in columns.items()}
+
+
+def _gaps(curve: Curve) -> float:
+    """The distances of mean p to the share right, each as often as its bin counts."""
+    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
+    return math.fsum(count * abs(p - share) for count, p, share in bins)
