@@ -176,7 +176,7 @@ def test_an_alternative_that_one_fold_cannot_train_takes_no_group_from_the_other
     record = choose(config, shared(groups, config)).record
     assert refused
     assert [way.title for way in record.alternatives] == [expected.title]
-    assert record.alternatives[0].loss == expected.loss
+    assert record.alternatives[0].loss == pytest.approx(expected.loss, rel=1e-12)  # a BLAS kernel sums fewer rows anew
 
 
 def test_columns_too_large_to_multiply_are_trained_without_products(samples):
