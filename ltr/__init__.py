@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ltr.audit.run_integrity import audit_run as audit_run
-    from ltr.audit.samples_in_memory import audit_samples as audit_samples
+    from ltr.audit.sample_audit import audit_samples as audit_samples
     from ltr.config.run import RunConfig as RunConfig
     from ltr.config.run import load_config as load_config
     from ltr.config.sweeps import sweep as sweep
@@ -67,7 +67,7 @@ HOMES = {
     "importer": "ltr.data.importers.importing",
     "import_samples": "ltr.data.importers.importing",
     "init_from": "ltr.experiments.router_from_log",
-    "audit_samples": "ltr.audit.samples_in_memory",
+    "audit_samples": "ltr.audit.sample_audit",
     "audit_run": "ltr.audit.run_integrity",
     "write_report": "ltr.reporting.report",
 }

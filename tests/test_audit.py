@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ltr.audit.samples_in_memory import audit_samples
+from ltr.audit.sample_audit import audit_samples
 from tests.audits import CLEAN, alarms, changed, findings_of
 from tests.builders import write_lines
 

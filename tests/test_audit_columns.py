@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.audit.samples_in_memory import audit_samples
+from ltr.audit.sample_audit import audit_samples
 from ltr.data.groups import read_groups
 from ltr.errors import FileError
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
-from ltr.storage.feature_file import load_columns, save_columns
+from ltr.storage.featurized_jsonl import load_columns, save_columns
 from tests.audits import CLEAN, alarms, changed, findings_of
 from tests.builders import write_lines
 

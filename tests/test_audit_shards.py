@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ltr.audit import samples_in_shards
-from ltr.audit.samples_in_memory import audit_samples
+from ltr.audit.sample_audit import audit_samples
 from ltr.cli import app
 from ltr.config.run import RunConfig
 from ltr.data import shards

@@ -18,7 +18,7 @@ from ltr.features.crossfit_shards import TraceFolds, first_traces, fit_over_shar
 from ltr.features.presets import ALL, SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.features.state_learners import Counted, Optimised
-from ltr.files import state_arrays
+from ltr.files import shared_state_files
 from ltr.files.mergeable_tables import digests, table
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
@@ -212,13 +212,13 @@ def test_the_states_of_folds_lie_in_files_and_give_the_same_columns(tmp_path, mo
     path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=12))
     configs = [FeatureConfig(name) for name in ALL[kind]]
     in_memory = over_shards(path, configs, "hash", 35)
-    monkeypatch.setattr(state_arrays, "LARGEST_IN_MEMORY", 64)
+    monkeypatch.setattr(shared_state_files, "LARGEST_IN_MEMORY", 64)
     in_files = over_shards(path, configs, "hash", 35)
     assert_equal_fits(in_memory, in_files, within=0)
 
 
 def test_a_worker_is_sent_where_the_states_lie_and_not_their_arrays(tmp_path, monkeypatch):
-    monkeypatch.setattr(state_arrays, "LARGEST_IN_MEMORY", 1 << 10)
+    monkeypatch.setattr(shared_state_files, "LARGEST_IN_MEMORY", 1 << 10)
     groups = read_groups(write_lines(tmp_path / "samples.jsonl", tool_lines(traces=60)))
     folds = TraceFolds.of(groups.candidates.trace_ids)
     crossfit = fit_over_shards([FeatureConfig("tool.ridge")], [groups], folds, "hash", folder=tmp_path)
@@ -230,7 +230,7 @@ def test_a_worker_is_sent_where_the_states_lie_and_not_their_arrays(tmp_path, mo
 @pytest.mark.parametrize("state", [np.arange(3.0), {"numbers": np.arange(3.0)}], ids=repr)
 @pytest.mark.parametrize("largest", [0, 1 << 18])
 def test_a_state_of_a_plug_in_is_what_it_returned(tmp_path, monkeypatch, register, state, largest):
-    monkeypatch.setattr(state_arrays, "LARGEST_IN_MEMORY", largest)
+    monkeypatch.setattr(shared_state_files, "LARGEST_IN_MEMORY", largest)
     seen = []
 
     def see(candidates, state, context):
@@ -248,16 +248,18 @@ def test_a_state_of_a_plug_in_is_what_it_returned(tmp_path, monkeypatch, registe
 
 
 def test_numbers_come_back_in_the_order_they_had_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(state_arrays, "LARGEST_IN_MEMORY", 0)
+    monkeypatch.setattr(shared_state_files, "LARGEST_IN_MEMORY", 0)
     turned = np.asfortranarray(np.arange(6.0).reshape(2, 3))
-    read = state_arrays.StoredState.written(tmp_path / "state", {"plain": np.ones((2, 3)), "turned": turned}).read()
+    read = shared_state_files.StoredState.written(
+        tmp_path / "state", {"plain": np.ones((2, 3)), "turned": turned}
+    ).read()
     np.testing.assert_array_equal(read["turned"], turned)
     assert read["turned"].flags.f_contiguous
     assert read["plain"].flags.c_contiguous
 
 
 def test_a_file_of_a_state_that_is_gone_or_short_is_told(tmp_path):
-    stored = state_arrays.StoredState.written(tmp_path / "state", {"numbers": np.arange(1 << 16)})
+    stored = shared_state_files.StoredState.written(tmp_path / "state", {"numbers": np.arange(1 << 16)})
     (tmp_path / "state").write_bytes(b"short")
     with pytest.raises(FileError, match="state: is shorter than what was written"):
         stored.read()
@@ -265,7 +267,7 @@ def test_a_file_of_a_state_that_is_gone_or_short_is_told(tmp_path):
     with pytest.raises(FileError, match="state: no such file or directory; TMPDIR must lie where all nodes see it"):
         stored.read()
     with pytest.raises(DiskError, match="no such file or directory"):
-        state_arrays.StoredState.written(tmp_path / "no" / "folder", {})
+        shared_state_files.StoredState.written(tmp_path / "no" / "folder", {})
 
 
 FIRST = {"tools": table(digests(["a", "b"]), {"wins": np.ones(2)})}

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from ltr.errors import DiskError, FileError, RunError, UsageError
-from ltr.files import directory_replace
+from ltr.files import output_replacement
 from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.crash_recovery import put_back
 from ltr.files.directory_lock import locked
-from ltr.files.directory_replace import (
+from ltr.files.output_replacement import (
     DirectoryKind,
     new_directory,
     new_files,
@@ -377,7 +377,7 @@ def test_what_is_no_file_is_not_replaced_by_one_of_several(tmp_path, name):
 @pytest.mark.parametrize("locks", [True, False])
 def test_what_stands_where_nothing_was_stands_there_alone_with_and_without_locks(tmp_path, monkeypatch, locks):
     if not locks:
-        monkeypatch.setattr(directory_replace, "locked_directory", lambda _: None)
+        monkeypatch.setattr(output_replacement, "locked_directory", lambda _: None)
     (tmp_path / ".run.new-1").mkdir()  # of a killed process
     for content in ("one", "two"):
         with new_directory(tmp_path / "run") as new:

@@ -8,7 +8,7 @@ import pytest
 
 from ltr.data.exporters.csv import csv_cell
 from ltr.data.exporters.trec import falling
-from ltr.data.exporters.whitespace_safe_ids import column_text, topic_texts
+from ltr.data.exporters.whitespace_safe_texts import column_text, topic_texts
 from ltr.data.groups import read_groups
 from ltr.data.importers.importing import IMPORTERS, import_samples
 from ltr.data.importers.trec_files import read_trec_run

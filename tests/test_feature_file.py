@@ -12,7 +12,7 @@ from ltr.data.groups import read_groups
 from ltr.errors import FileError, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
-from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
+from ltr.storage.featurized_jsonl import load_columns, load_features, save_columns, sidecar, write_featurized
 from tests.made import ROWS, damaged, grouped, tool_rows, written
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import ltr
-from ltr.audit.samples_in_memory import audit_samples
+from ltr.audit.sample_audit import audit_samples
 from ltr.data.groups import read_groups
 from ltr.errors import DataError
 from tests.made import tool_rows, written

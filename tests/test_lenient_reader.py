@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ltr.audit.samples_in_memory import audit_samples
+from ltr.audit.sample_audit import audit_samples
 from ltr.data.groups import read_groups
 from ltr.errors import DataError
 from tests.audits import CLEAN, alarms, one_group

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ltr.audit.samples_in_memory import audit_samples
+from ltr.audit.sample_audit import audit_samples
 from ltr.data.groups import read_groups
 from ltr.data.misspelt_keys import misspelt_keys
 from ltr.errors import SampleError

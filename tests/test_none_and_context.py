@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.audit.samples_in_memory import audit_samples
+from ltr.audit.sample_audit import audit_samples
 from ltr.config.run import DataConfig, RunConfig
 from ltr.data.groups import read_groups, select, without_none
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
@@ -17,7 +17,7 @@ from ltr.errors import DataError, LtrWarning
 from ltr.experiments.export import export
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
-from ltr.storage.feature_file import load_columns
+from ltr.storage.featurized_jsonl import load_columns
 from ltr.training.config import TrainConfig
 from tests.made import tool_rows, written
 from tests.stored import stored_metrics

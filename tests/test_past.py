@@ -20,7 +20,7 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
-from ltr.storage.read_samples import read
+from ltr.storage.plain_or_featurized_samples import read
 from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, write_lines
 

@@ -15,7 +15,7 @@ from ltr.experiments.read_data import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
-from ltr.storage.read_samples import read
+from ltr.storage.plain_or_featurized_samples import read
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from tests.builders import graph_lines, tool_lines, write_lines

@@ -1,6 +1,6 @@
 """The cheap part of the audit."""
 
-from ltr.audit.quick_check import quick_findings
+from ltr.audit.checks_before_training import quick_findings
 from ltr.data.groups import read_groups
 from tests.audits import CLEAN, changed
 from tests.builders import write_lines

@@ -17,7 +17,7 @@ from ltr.experiments import model_alternatives_on_folds
 from ltr.experiments.model_alternatives import alternatives
 from ltr.experiments.model_alternatives_on_folds import on_folds, served_lists
 from ltr.experiments.model_selection import choose
-from ltr.experiments.negatives import WHOLE, draw_negatives
+from ltr.experiments.negative_sampling import WHOLE, draw_negatives
 from ltr.experiments.read_data import Loaded
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import ALL, MORE, PAST

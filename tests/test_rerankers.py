@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ltr.config.run import DataConfig, RunConfig
-from ltr.data.catalogue_query import tool_candidates
+from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import Groups, read_groups
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError

@@ -16,7 +16,7 @@ import pytest
 
 import ltr
 from ltr.config.run import DataConfig, RunConfig
-from ltr.data.catalogue_query import tool_candidates
+from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import DataError, UsageError

@@ -20,8 +20,8 @@ from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
 from ltr.experiments.single_run import keep_evaluation
 from ltr.results.hits_and_mistakes_by_tool import by_tool, tool_records
 from ltr.results.metrics_record import metrics_record
-from ltr.storage.columns_directory import new_columns, open_columns
-from ltr.storage.feature_file import load_columns, save_columns
+from ltr.storage.featurized_jsonl import load_columns, save_columns
+from ltr.storage.featurized_shards import new_columns, open_columns
 from tests.builders import tool_lines
 from tests.made import written
 

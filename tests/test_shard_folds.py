@@ -11,10 +11,10 @@ from ltr.data.splits import fold_borders, fold_indices, trace_digests
 from ltr.errors import DataError, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
-from ltr.experiments.shard_folds import SideOfFold
+from ltr.experiments.shard_cross_validation import SideOfFold
 from ltr.experiments.shard_run import learn_shards, run_shards
-from ltr.storage.columns_directory import open_columns
-from ltr.storage.read_samples import read
+from ltr.storage.featurized_shards import open_columns
+from ltr.storage.plain_or_featurized_samples import read
 from ltr.training.config import TrainConfig
 from tests.made import WORDS, tool_rows, written
 

@@ -7,7 +7,7 @@ import pytest
 
 import ltr
 from ltr.config.run import DataConfig, RunConfig
-from ltr.data.catalogue_query import tool_candidates
+from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.tools import ToolText
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.experiments.single_run import run_and_save

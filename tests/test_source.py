@@ -29,7 +29,7 @@ ORDERS = {
     "files/mergeable_tables.py",  # keys
     "data/added_negatives.py",  # rows by their group
     "data/right_candidate_removal.py",  # groups and rows by a hash
-    "experiments/negatives.py",  # tools by a hash, drawn ones by name
+    "experiments/negative_sampling.py",  # tools by a hash, drawn ones by name
     "features/nearest_tools.py",  # tools by nearness to a query
     "data/integer_codes.py",  # codes by first appearance
     "encoders/dense_vectors.py",  # rows that are added up, by owner
@@ -40,7 +40,7 @@ ORDERS = {
     "features/graphs_of_near_queries.py",  # stored queries by nearness, and edges by code
     "features/tool_ridge.py",  # entries by their query, and queries by their digests
     "serving/shortlist.py",  # tools of a large catalogue by nearness to a query, to cut it
-    "storage/feature_file.py",  # rows by their line
+    "storage/featurized_jsonl.py",  # rows by their line
     "data/importers/trec_files.py",  # hashes of what must not stand twice
     "data/importers/trec_runs_with_qrels.py",  # rows by their topic
 }

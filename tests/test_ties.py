@@ -9,7 +9,7 @@ from ltr.arrays import groups_of
 from ltr.errors import UsageError
 from ltr.evaluation.metrics.tie_blocks import tie_blocks
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.evaluation.ties import COUNTED, TieOrder, _by_counting, _by_sorting, tied_ranks
+from ltr.evaluation.tied_ranks import COUNTED, TieOrder, _by_counting, _by_sorting, tied_ranks
 
 
 def place(scores, ties, labels=None, keys=None):

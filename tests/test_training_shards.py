@@ -18,7 +18,7 @@ from ltr.training.nonlinear_terms_of_shards import _sample, shard_terms
 from ltr.training.objective import cluster_spread, derivatives, slope
 from ltr.training.piecewise_linear_curves import Knots
 from ltr.training.quadratic_approximation import curvature, curvature_of
-from ltr.training.shards import (
+from ltr.training.trainable_shards import (
     ShardArrays,
     diagnose_shards,
     fit_shards,
@@ -254,7 +254,7 @@ def test_few_numbers_stay_in_memory_between_passes_and_many_are_read_again(monke
 
     few = fit_shards(Counting(), NEWTON)
     read_once = Counting.reads
-    monkeypatch.setattr("ltr.training.shards.KEPT_NUMBERS", 0)
+    monkeypatch.setattr("ltr.training.trainable_shards.KEPT_NUMBERS", 0)
     assert fit_shards(Counting(), NEWTON).w.tobytes() == few.w.tobytes()
     assert read_once == 9  # one pass that counts, and one each that keeps the groups as they are and with equal weights
     assert Counting.reads - read_once > 12

@@ -26,7 +26,7 @@ from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FieldError, FileError, SampleError, count
 from ltr.files.reading import AnyPath, ContentDigest, expand, shown
 from ltr.logs import LOG, stage
-from ltr.storage.feature_file import load_columns, load_features, sidecar
+from ltr.storage.featurized_jsonl import load_columns, load_features, sidecar
 
 MOST_ERRORS = 100  # findings; more kinds of errors are counted in one
 VALUE, NUMBER = re.compile(r"found .*?; |\S*:[0-9]+ has (?!it for).*? for "), re.compile(r"[0-9]+")  # what differs

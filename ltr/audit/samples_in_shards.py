@@ -19,7 +19,7 @@ from ltr.audit.degenerate_groups import (
 )
 from ltr.audit.feature_columns import column_findings
 from ltr.audit.findings import EXAMPLES, AuditReport, Finding, Share
-from ltr.audit.leaks import label_leaks
+from ltr.audit.id_and_position_leaks import label_leaks
 from ltr.audit.lenient_reader import error_finding, line_findings, with_feature_names
 from ltr.data.catalogues.graphs import GraphCatalogue
 from ltr.data.catalogues.tools import ToolCatalogue
@@ -29,7 +29,7 @@ from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit_shards import Shards
 from ltr.files.reading import STDIN, AnyPath
-from ltr.storage.columns_directory import open_columns
+from ltr.storage.featurized_shards import open_columns
 
 EXAMINED = 500_000  # candidates that are compared with each other, in memory
 LINES_AT_ONCE = 100_000

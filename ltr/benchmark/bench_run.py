@@ -36,7 +36,7 @@ from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, read_groups, select, without_none
 from ltr.encoders.registry import AUTO
 from ltr.errors import DataError, DiskError
-from ltr.experiments.negatives import draw_negatives
+from ltr.experiments.negative_sampling import draw_negatives
 from ltr.files.atomic_write import write_bytes
 from ltr.files.directory_lock import locked
 from ltr.files.reading import AnyPath

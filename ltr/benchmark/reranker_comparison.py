@@ -9,13 +9,13 @@ import numpy as np
 
 from ltr.benchmark.config import DECIDING, BenchConfig, BenchEntry
 from ltr.benchmark.isolated_measurement import Measurement
-from ltr.benchmark.latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
+from ltr.benchmark.quality_latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Candidates, Groups, none_warnings
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums
-from ltr.experiments.whole_catalogue import is_short
+from ltr.experiments.whole_catalogue_evaluation import is_short
 from ltr.rerankers.registry import RERANKERS, registered_spelling
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups
 from ltr.serving.candidate_warnings import training_trace_warnings

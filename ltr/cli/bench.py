@@ -99,7 +99,7 @@ def show_bench(record: "BenchRecord", shown: Format) -> None:
     import msgspec
 
     from ltr.benchmark.bench_directory import bench_tables
-    from ltr.cli.bench_tables import bench_lines
+    from ltr.cli.bench_lines import bench_lines
     from ltr.reporting.table import tsv_rows
 
     match shown:

@@ -142,7 +142,7 @@ def evaluate_command(
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.data.importers.ranking_readers import is_trec
-    from ltr.storage.columns_directory import columns_directory
+    from ltr.storage.featurized_shards import columns_directory
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 
     subject = Asked(model, tuple(samples or ()), run, qrels, complete)

@@ -88,7 +88,7 @@ def answers_to_samples(
     router: "Router", samples: str, config: "RunConfig", k: int, at_least: float | None
 ) -> "Iterator[Answer]":
     """The answer to each group of the samples, after its warnings."""
-    from ltr.storage.columns_directory import columns_directory, open_columns
+    from ltr.storage.featurized_shards import columns_directory, open_columns
 
     directory = columns_directory(samples)
     parts = open_columns(directory) if directory else [router.read(samples, config.data, labels_required=False)]

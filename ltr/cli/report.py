@@ -26,7 +26,7 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write one page about RUNS: one file, no script, no network."""
-    from ltr.files.directory_replace import refuse_existing
+    from ltr.files.output_replacement import refuse_existing
     from ltr.reporting.report import write_report
 
     if out.suffix.lower() not in ENDINGS:

@@ -11,7 +11,7 @@ from ltr.errors import UsageError, count
 from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
-    from ltr.serving.feedback import Update
+    from ltr.serving.learning_from_outcomes import Update
 
 
 def update_command(

@@ -61,7 +61,7 @@ def validate(
     """
     import msgspec
 
-    from ltr.audit.samples_in_memory import audit_samples
+    from ltr.audit.sample_audit import audit_samples
     from ltr.engines.config import EngineConfig
     from ltr.files.crash_recovery import put_back
 
@@ -92,7 +92,7 @@ def validate(
 def directory_report(directory: str, config: "EngineConfig", code: Sequence[str]) -> "AuditReport":
     """What is wrong with a directory of columns, or with a run."""
     from ltr.engines.config import open_engine, warn_without_shards
-    from ltr.storage.columns_directory import MANIFEST
+    from ltr.storage.featurized_shards import MANIFEST
 
     if Path(directory, MANIFEST).exists():
         from ltr.audit.samples_in_shards import audit_columns

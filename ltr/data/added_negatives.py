@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, offsets_of
 from ltr.data.catalogues.tools import ToolText
-from ltr.data.draw_probabilities import LOGGED, Draws
+from ltr.data.draw_rules_and_probabilities import LOGGED, Draws
 from ltr.data.groups import Groups, select
 from ltr.data.integer_codes import Codes
 
@@ -26,7 +26,7 @@ class Additions:
 def with_additions(groups: Groups, added: Additions, tools: Mapping[str, ToolText]) -> Groups:
     """The groups with the tools that were drawn for them, as wrong candidates, each on the line its group begins with.
 
-    >>> from ltr.data.catalogue_query import tool_candidates
+    >>> from ltr.data.catalogue_as_candidates import tool_candidates
     >>> one = tool_candidates("weather?", {"get_weather": ToolText()})
     >>> drawn = Additions(np.array([0]), ["send_mail"], np.array([2]), np.array([1.0]), np.array([1.0]))
     >>> both = with_additions(Groups(one, np.array([1.0]), one.offsets), drawn, {"send_mail": ToolText("a mail")})

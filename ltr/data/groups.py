@@ -11,7 +11,7 @@ from ltr.data.catalogues.tools import foreign_catalogue, replace_texts, tool_col
 from ltr.data.integer_codes import recoded
 from ltr.data.none_candidates import RIGHT
 from ltr.data.source_files import SourceFile, place
-from ltr.data.supplied_features import unnamed
+from ltr.data.supplied_feature_names import unnamed
 from ltr.errors import DataError, count
 from ltr.files.reading import expand
 from ltr.logs import LOG, stage
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.catalogues.tools import ToolCatalogue, ToolText
     from ltr.data.data_frame_rows import Table, TableRows
-    from ltr.data.draw_probabilities import Draws
+    from ltr.data.draw_rules_and_probabilities import Draws
     from ltr.data.graphs import Graph
     from ltr.data.sample_reader import Samples
     from ltr.data.schema import Kind

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Sequence
 from typing import TypeVar
 
-from ltr.data.draw_probabilities import DRAW_RULES, LOGGED
+from ltr.data.draw_rules_and_probabilities import DRAW_RULES, LOGGED
 from ltr.data.integer_codes import Codes, NameCodes
 from ltr.data.jsonlines import excerpt
 from ltr.data.schema import NEEDED, NO_TREE, Candidate, Id, Kind, Sample, seconds

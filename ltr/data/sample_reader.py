@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.draw_probabilities import Draws
+from ltr.data.draw_rules_and_probabilities import Draws
 from ltr.data.integer_codes import Codes
 from ltr.data.json_stream import sample_lines
 from ltr.data.jsonlines import FAILURES, decode_error

@@ -16,7 +16,7 @@ from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Measure, Pooled, all_named, as_names, named
 from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
 from ltr.evaluation.ranking import Ranking, Ties, as_choice
-from ltr.evaluation.ties import NOWHERE
+from ltr.evaluation.tied_ranks import NOWHERE
 
 GAIN = "label"  # of dcg and ndcg; dcg_exp and ndcg_exp say by their name that theirs is 2^label - 1
 # glibc hands large blocks back at once and asks for them again, page by page, until a block nearly this large was

@@ -10,7 +10,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, select
 from ltr.errors import DataError, DivergedError
-from ltr.experiments.negatives import score_offset
+from ltr.experiments.negative_sampling import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import Prepared, prepare, prior_of
 from ltr.features.crossfit import SharedCounts

@@ -14,7 +14,7 @@ from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.ranking import Ties, rank
-from ltr.experiments.negatives import score_offset
+from ltr.experiments.negative_sampling import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation

@@ -14,7 +14,7 @@ from ltr.experiments.none_of_these_evaluation import with_none
 from ltr.experiments.past_from_own_choices import with_own_past
 from ltr.experiments.read_data import refuse_given_probabilities
 from ltr.experiments.warnings import outdone_warnings
-from ltr.experiments.whole_catalogue import NOT_SERVED, catalogue_to_rank, with_catalogue
+from ltr.experiments.whole_catalogue_evaluation import NOT_SERVED, catalogue_to_rank, with_catalogue
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
 from ltr.results.tools_seen_in_training import known_answers

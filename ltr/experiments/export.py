@@ -15,11 +15,11 @@ from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.read_data import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.files.crash_recovery import put_back
-from ltr.files.directory_replace import new_files, refuse_existing
+from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.reading import AnyPath
 from ltr.serving.router import load
 from ltr.storage.evaluation_records import MetricsRecord
-from ltr.storage.read_samples import read
+from ltr.storage.plain_or_featurized_samples import read
 from ltr.storage.record_reader import read_record
 from ltr.storage.run_directory import CONFIG, METRICS
 

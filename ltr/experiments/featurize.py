@@ -20,12 +20,12 @@ from ltr.experiments.read_data import drawn
 from ltr.experiments.shared_inputs import nothing_to_choose, prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.crash_recovery import put_back
-from ltr.files.directory_replace import new_files, refuse_existing
+from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.reading import AnyPath
-from ltr.storage.columns_directory import MANIFEST, STATE, read_manifest
-from ltr.storage.feature_file import load_columns, load_features, save_columns, sidecar, write_featurized
+from ltr.storage.featurized_jsonl import load_columns, load_features, save_columns, sidecar, write_featurized
+from ltr.storage.featurized_shards import MANIFEST, STATE, read_manifest
 from ltr.storage.model_file import load_model
-from ltr.storage.read_samples import read
+from ltr.storage.plain_or_featurized_samples import read
 
 MADE_ONCE = (
     "columns are made once, and a past of right tools gives way to one of own choices when a model is measured; "

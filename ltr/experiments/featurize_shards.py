@@ -22,8 +22,8 @@ from ltr.features.crossfit import FittedFeatures
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
 from ltr.files.reading import AnyPath
 from ltr.files.temporary_directory import temporary_directory
-from ltr.storage.columns_directory import COLUMNS_KIND, new_columns
-from ltr.storage.read_samples import read_shards
+from ltr.storage.featurized_shards import COLUMNS_KIND, new_columns
+from ltr.storage.plain_or_featurized_samples import read_shards
 from ltr.storage.run_directory import refuse_taken
 
 

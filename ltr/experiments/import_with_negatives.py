@@ -11,14 +11,14 @@ import msgspec
 import numpy as np
 
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.draw_probabilities import DRAW_RULES
+from ltr.data.draw_rules_and_probabilities import DRAW_RULES
 from ltr.data.groups import Groups, read_groups
 from ltr.data.importers.importing import ImportSummary, import_samples
 from ltr.data.importers.tally import Count
 from ltr.encoders.registry import AUTO, best_installed
-from ltr.experiments.negatives import draw_negatives
+from ltr.experiments.negative_sampling import draw_negatives
 from ltr.files.atomic_write import write_lines
-from ltr.files.directory_replace import new_files, refuse_existing
+from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.reading import AnyPath, read_lines
 
 Line = dict[str, Any]

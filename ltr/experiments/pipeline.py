@@ -15,7 +15,7 @@ from ltr.experiments.abstention_calibration import with_none_and_abstaining
 from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.model_selection import chosen
-from ltr.experiments.negatives import score_offset
+from ltr.experiments.negative_sampling import score_offset
 from ltr.experiments.past_from_own_choices import rows_to_learn
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import tools_to_rank

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ltr.arrays import vanishing
-from ltr.audit.quick_check import quick_findings
+from ltr.audit.checks_before_training import quick_findings
 from ltr.config.none_and_abstain import RULES
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, read_tools
@@ -16,9 +16,9 @@ from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError, SampleError, UsageError, count
 from ltr.evaluation.abstention_threshold import fewest_traces
-from ltr.experiments.negatives import draw_negatives
+from ltr.experiments.negative_sampling import draw_negatives
 from ltr.features.crossfit import FittedFeatures
-from ltr.storage.read_samples import read
+from ltr.storage.plain_or_featurized_samples import read
 
 APPLIED = (
     "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "

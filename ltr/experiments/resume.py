@@ -14,7 +14,7 @@ from ltr.experiments.progress import OnProgress, Step
 from ltr.experiments.read_data import Loaded
 from ltr.files.reading import STDIN, expand
 from ltr.storage.checkpoints import read_progress, read_task, refuse_other_task, write_checkpoint
-from ltr.storage.read_samples import fingerprinted
+from ltr.storage.plain_or_featurized_samples import fingerprinted
 from ltr.storage.run_directory import inputs, is_whole, recorded_task
 from ltr.storage.run_record import TaskRecord
 from ltr.training.config import Progress

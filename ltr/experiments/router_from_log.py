@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from ltr.audit.findings import AuditReport
-from ltr.audit.samples_in_memory import audit_samples
+from ltr.audit.sample_audit import audit_samples
 from ltr.config.recipes import SPECIFICATION_RECIPE
 from ltr.config.run import load_config
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, foreign_catalogue, read_tools
@@ -26,14 +26,14 @@ from ltr.data.splits import TIME, TRACE
 from ltr.encoders.registry import AUTO, best_installed, encoder_kind
 from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.experiments.batch import BOARD
-from ltr.experiments.negatives import WHOLE
+from ltr.experiments.negative_sampling import WHOLE
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.single_run import Finished, run_and_save
 from ltr.features.presets import RECOMMENDED
 from ltr.files.atomic_write import make_directory, write_lines, write_text
 from ltr.files.directory_lock import locked
-from ltr.files.directory_replace import DirectoryKind, new_directory, refuse_foreign
+from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.reading import STDIN, AnyPath, ContentDigest, expand
 from ltr.reporting.report import write_report
 from ltr.storage.run_directory import REPORT, refuse_taken

@@ -24,7 +24,7 @@ from ltr.experiments.read_data import refuse_given_probabilities
 from ltr.experiments.warnings import outdone_warnings
 from ltr.files.atomic_write import write_lines
 from ltr.files.directory_lock import locked
-from ltr.files.directory_replace import new_directory
+from ltr.files.output_replacement import new_directory
 from ltr.files.reading import AnyPath
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right, rules_up_to
@@ -47,7 +47,7 @@ from ltr.results.query_records import query_records
 from ltr.results.tools_seen_in_training import known_answers
 from ltr.serving.candidate_warnings import candidate_warnings, seen_traces
 from ltr.serving.router import Router
-from ltr.storage.columns_directory import ColumnShards, open_columns
+from ltr.storage.featurized_shards import ColumnShards, open_columns
 from ltr.storage.run_contents import write_summary, write_tools
 from ltr.storage.run_directory import EVALUATION_KIND, PER_QUERY, refuse_taken
 

@@ -24,8 +24,8 @@ from ltr.experiments.cross_validation import Settled, choice_by_folds, judged_by
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import APPLIED, fitted_on_all, refuse_given_probabilities, refuse_half_sections
 from ltr.experiments.resolved_config import decided_by
+from ltr.experiments.shard_cross_validation import cross_validate_shards
 from ltr.experiments.shard_evaluation import Wanted, evaluate_shards
-from ltr.experiments.shard_folds import cross_validate_shards
 from ltr.experiments.shared_inputs import nothing_to_choose, prior_of, refuse_other_features
 from ltr.experiments.warnings import choice_warnings
 from ltr.features.crossfit import named_parts
@@ -37,15 +37,15 @@ from ltr.results.merged_evaluation import EvaluatedShards, Sums
 from ltr.results.tools_seen_in_training import answer_marks
 from ltr.serving.candidate_warnings import MOST_MARKS, trace_marks
 from ltr.serving.router import Router
-from ltr.storage.columns_directory import ColumnShards, columns_directory, open_columns, read_manifest
-from ltr.storage.read_samples import read
+from ltr.storage.featurized_shards import ColumnShards, columns_directory, open_columns, read_manifest
+from ltr.storage.plain_or_featurized_samples import read
 from ltr.storage.training_record import training_record
 from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
 from ltr.training.config import TrainConfig
 from ltr.training.model import Model
 from ltr.training.nonlinear_terms_of_shards import MOST_DISTINCT, SAMPLED, shard_terms
 from ltr.training.quadratic_approximation import curvature_of
-from ltr.training.shards import diagnose_shards, fit_shards, refuse_chain, trainable_shards
+from ltr.training.trainable_shards import diagnose_shards, fit_shards, refuse_chain, trainable_shards
 
 SAMPLED_TERMS = (
     f"knots and centres of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "

@@ -12,7 +12,7 @@ from ltr.configtext.yaml_and_schema_output import plain_values
 from ltr.data.groups import Candidates, Groups
 from ltr.data.previous_tools import past_of
 from ltr.data.splits import fold_indices
-from ltr.data.supplied_features import refuse_other_columns, unnamed
+from ltr.data.supplied_feature_names import refuse_other_columns, unnamed
 from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.progress import OnProgress, Step, silent

@@ -22,7 +22,7 @@ from ltr.experiments.run_saving import Clock, write_all
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.directory_lock import locked
-from ltr.files.directory_replace import new_directory
+from ltr.files.output_replacement import new_directory
 from ltr.files.reading import AnyPath
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.hashed_queries import hash_texts, without_texts
@@ -31,7 +31,7 @@ from ltr.results.instructive_examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
 from ltr.serving.router import Router
-from ltr.storage.columns_directory import columns_directory
+from ltr.storage.featurized_shards import columns_directory
 from ltr.storage.model_file import save_model
 from ltr.storage.run_contents import RunContents, write_metrics, write_tools
 from ltr.storage.run_directory import (

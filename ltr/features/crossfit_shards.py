@@ -37,13 +37,13 @@ from ltr.features.crossfit import (
     states_without_each,
     trace_fold,
 )
+from ltr.features.learner_output_checks import alike
 from ltr.features.registry import FEATURES, Context, FeatureConfig
-from ltr.features.state_checks import alike
 from ltr.features.state_learners import Counted, InMemory
 from ltr.features.tokenization import Lexicon
 from ltr.files.freed_memory import return_freed_memory
 from ltr.files.mergeable_tables import Merging, Part, all_merged, merged
-from ltr.files.state_arrays import StoredState
+from ltr.files.shared_state_files import StoredState
 from ltr.logs import LOG, stage
 
 IN_MEMORY = 4 << 20  # bytes of a table: some five of each fold grow with the data

@@ -10,7 +10,7 @@ from ltr.errors import count
 from ltr.evaluation.metrics.ranking_measures import TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
 from ltr.files.atomic_write import make_directory, write_bytes, write_text
-from ltr.files.directory_replace import new_files
+from ltr.files.output_replacement import new_files
 from ltr.files.reading import AnyPath
 from ltr.reporting.cell_formats import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table

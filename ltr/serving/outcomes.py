@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.data.catalogue_query import tool_candidates
-from ltr.data.catalogues.tool_objects import offered_tools
+from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.catalogues.offered_tools import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText
 from ltr.data.groups import Candidates
 from ltr.data.jsonlines import excerpt, records

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.catalogue_query import tool_candidates
+from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.groups import Candidates, key_order
 from ltr.encoders.cached_encoder import ServedEncoder
 from ltr.features.crossfit import FittedFeatures

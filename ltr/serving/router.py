@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Self, Unpack
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.catalogue_query import graph_candidates
-from ltr.data.catalogues.tool_objects import offered_tools
+from ltr.data.catalogue_as_candidates import graph_candidates
+from ltr.data.catalogues.offered_tools import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts, without_none
-from ltr.data.supplied_features import refuse_other_columns
+from ltr.data.supplied_feature_names import refuse_other_columns
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.crossfit import FittedFeatures
@@ -35,7 +35,7 @@ from ltr.training.softmax import softmax
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.config import DataConfig
-    from ltr.serving.feedback import Applied, Feedback, Update
+    from ltr.serving.learning_from_outcomes import Applied, Feedback, Update
     from ltr.serving.outcomes import Outcome
 
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
@@ -270,7 +270,9 @@ class Router(StoredModel):
 
         Tools without a text have the one of this router's catalogue.
         """
-        from ltr.storage.read_samples import read  # the reader of featurised files, which a single query does not need
+        from ltr.storage.plain_or_featurized_samples import (
+            read,  # the reader of featurised files, which a single query does not need
+        )
 
         groups, _ = read(samples, data, labels_required=labels_required)
         groups = without_none(groups) if labels_required else groups
@@ -336,7 +338,7 @@ class Router(StoredModel):
 
     def _opened_feedback(self) -> "Feedback":
         """The outcomes of the run; an error where there can be none."""
-        from ltr.serving.feedback import Feedback
+        from ltr.serving.learning_from_outcomes import Feedback
 
         with OPENING:
             feedback = self.feedback
@@ -383,7 +385,7 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
     home = Path(path) if Path(path).is_dir() else Path(path).parent
     router = Router.of(model, tools=catalogue, graphs=read, tool_objects=objects, home=home)
     if any(file.exists() for file in files_of(home)[1:]):
-        from ltr.serving.feedback import Feedback  # most runs have no outcomes
+        from ltr.serving.learning_from_outcomes import Feedback  # most runs have no outcomes
 
         feedback = Feedback(home, model)
         object.__setattr__(router, "feedback", feedback)

@@ -14,8 +14,8 @@ from ltr import __version__
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import FileError, UsageError
 from ltr.files.atomic_write import write_bytes, write_lines
-from ltr.files.directory_replace import DirectoryKind, refuse_foreign
 from ltr.files.names_and_paths import path_from
+from ltr.files.output_replacement import DirectoryKind, refuse_foreign
 from ltr.files.reading import STDIN, AnyPath, shown
 from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
 from ltr.storage.evaluation_records import MetricsRecord

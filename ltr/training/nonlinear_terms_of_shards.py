@@ -13,7 +13,7 @@ from ltr.training.nonlinear_terms import NO_TERMS, Terms
 from ltr.training.piecewise_linear_curves import NO_KNOTS, Knots, knot_positions
 
 if TYPE_CHECKING:
-    from ltr.training.shards import ShardSource
+    from ltr.training.trainable_shards import ShardSource
 
 MOST_DISTINCT = 1_000_000  # values of a column up to which all are looked at
 SAMPLED = 100_000  # groups that stand for all of a column with more

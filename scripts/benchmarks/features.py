@@ -19,7 +19,7 @@ from ltr.encoders.registry import encoder_kind
 from ltr.features.crossfit import FittedFeatures, fit_features, fit_states
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
-from ltr.storage.feature_file import save_columns, write_featurized
+from ltr.storage.featurized_jsonl import save_columns, write_featurized
 from subcommands import at_least
 
 TOOLS, DIMENSIONS, CANDIDATES = 2_000, 64, 10

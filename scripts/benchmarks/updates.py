@@ -20,7 +20,7 @@ import ltr
 from ltr.experiments.single_run import train
 from ltr.features.crossfit import fit_features
 from ltr.files.journal import read_journal
-from ltr.serving.feedback import Feedback, JournalLine
+from ltr.serving.learning_from_outcomes import Feedback, JournalLine
 from ltr.serving.outcomes import Outcome
 from ltr.storage.model_file import load_model
 from ltr.training.config import TrainConfig

@@ -65,7 +65,7 @@ TESTS = {  # of each module
     "evaluation/abstention_threshold": ("test_abstaining",),
     "reporting/ranks_and_calibration_section": ("test_calibration", "test_report"),
     "files/atomic_write": WRITER,
-    "files/directory_replace": WRITER,
+    "files/output_replacement": WRITER,
 }
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")  # of each module: mutant, reason
 CPU_SECONDS, TIMES = 5, 3  # that a mutant has, and as often the time that its tests took

@@ -4,7 +4,7 @@ import numpy as np
 
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups, select
-from ltr.experiments.negatives import draw_negatives
+from ltr.experiments.negative_sampling import draw_negatives
 
 
 def samples(folder, encoder):

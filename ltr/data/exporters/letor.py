@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.data.exporters.registry import Exported, exporter
-from ltr.data.exporters.whitespace_safe_ids import number_text, topic_texts
+from ltr.data.exporters.whitespace_safe_texts import number_text, topic_texts
 from ltr.data.groups import Groups
 from ltr.errors import UsageError
 from ltr.files.atomic_write import write_lines

@@ -17,7 +17,7 @@ from ltr.data.importers.tally import Count, Tally
 from ltr.data.redaction import redact_sample
 from ltr.errors import DataError, FieldError, UnknownFormatError, UsageError, suggestion
 from ltr.files.atomic_write import write_lines
-from ltr.files.directory_replace import new_files, refuse_existing
+from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.reading import STDIN, AnyPath, expand, foreign_start, shown
 from ltr.plugins import bad_result, plugin_errors, summary_of
 from ltr.registry import Registry

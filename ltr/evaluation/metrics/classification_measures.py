@@ -21,7 +21,7 @@ from ltr.evaluation.metrics.classification_counts import (
 )
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Pooled, measure, named
 from ltr.evaluation.ranking import Ties, rank
-from ltr.evaluation.ties import tied_ranks
+from ltr.evaluation.tied_ranks import tied_ranks
 
 FLOOR = "logloss_floor"
 LOSS = "0 upwards, 0 is best"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, distinct, owners, ragged
 from ltr.evaluation.ranking import Ranking, Ties
-from ltr.evaluation.ties import TiedRanks, tied_ranks
+from ltr.evaluation.tied_ranks import TiedRanks, tied_ranks
 
 LARGEST_CODE = 1 << 20  # of a whole label that stands for itself
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ltr.files.atomic_write import make_directory, write_bytes
 from ltr.files.directory_lock import locked
-from ltr.files.directory_replace import new_files, refuse_existing
+from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.reading import AnyPath
 
 FILES = ("ltr.yaml", "data/train.jsonl.gz", "data/test.jsonl.gz", "data/tools.json")

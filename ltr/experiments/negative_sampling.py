@@ -9,7 +9,7 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.added_negatives import Additions, with_additions
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.draw_probabilities import NEAR, RANDOM, Draws
+from ltr.data.draw_rules_and_probabilities import NEAR, RANDOM, Draws
 from ltr.data.fingerprint import hashed, mixed
 from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT

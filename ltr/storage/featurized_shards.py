@@ -26,11 +26,12 @@ from ltr.features.crossfit import FittedFeatures
 from ltr.files.atomic_write import write_bytes
 from ltr.files.crash_recovery import put_back
 from ltr.files.directory_lock import locked
-from ltr.files.directory_replace import DirectoryKind, new_directory
 from ltr.files.npz import Array, read_arrays, write_arrays
+from ltr.files.output_replacement import DirectoryKind, new_directory
 from ltr.files.reading import AnyPath, digest_file
 from ltr.logs import LOG
-from ltr.storage.feature_file import (
+from ltr.storage.feature_state import fit_digest
+from ltr.storage.featurized_jsonl import (
     LARGEST_COLUMNS,
     UNUSABLE,
     columns_of,
@@ -38,7 +39,6 @@ from ltr.storage.feature_file import (
     load_features,
     write_state,
 )
-from ltr.storage.feature_state import fit_digest
 from ltr.storage.record_reader import read_record
 from ltr.storage.run_directory import refuse_taken
 

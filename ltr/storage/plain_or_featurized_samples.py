@@ -43,7 +43,7 @@ def _read(
     if packed and len(files) > 1:
         raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
     if packed:
-        from ltr.storage.feature_file import load_columns  # most samples are not featurised yet
+        from ltr.storage.featurized_jsonl import load_columns  # most samples are not featurised yet
 
         return load_columns(packed[0])
     source = paths if isinstance(paths, TableRows) else files
@@ -86,7 +86,7 @@ def _fingerprints(data: DataConfig) -> tuple[SourceFile, ...]:
 
 def fingerprinted(path: str) -> SourceFile:
     """The file with the digest of its content; of a directory of columns its manifest, which has those of its parts."""
-    from ltr.storage.columns_directory import MANIFEST
+    from ltr.storage.featurized_shards import MANIFEST
 
     path = str(Path(path, MANIFEST)) if Path(path).is_dir() else path
     content = digest_file(path)
@@ -95,7 +95,7 @@ def fingerprinted(path: str) -> SourceFile:
 
 def _with_state(groups: Groups) -> tuple[Groups, FittedFeatures | None]:
     """Ready numbers with the state that lies beside their files, and the names it gives them."""
-    from ltr.storage.feature_file import sidecar, stored_state
+    from ltr.storage.featurized_jsonl import sidecar, stored_state
 
     ready, stored = groups.candidates, stored_state(groups.candidates.files)
     if stored is None:

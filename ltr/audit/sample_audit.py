@@ -6,7 +6,7 @@ from ltr.audit.candidate_similarity_leak import likeness_leak
 from ltr.audit.degenerate_groups import degenerate, none_shares, not_in_catalogue
 from ltr.audit.feature_columns import column_findings
 from ltr.audit.findings import AuditReport, Finding
-from ltr.audit.leaks import label_leaks
+from ltr.audit.id_and_position_leaks import label_leaks
 from ltr.audit.lenient_reader import error_finding, read_leniently
 from ltr.audit.overlap import file_overlap, near_duplicates, query_overlap
 from ltr.data.catalogues.graphs import read_graphs

@@ -10,7 +10,7 @@ import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, as_weights, refuse_outside
 from ltr.data.catalogues.tools import ToolText
-from ltr.data.draw_probabilities import DRAW_RULES, LOGGED, Draws
+from ltr.data.draw_rules_and_probabilities import DRAW_RULES, LOGGED, Draws
 from ltr.data.groups import Candidates, Groups
 from ltr.data.json_stream import sample_lines
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
