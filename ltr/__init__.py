@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.tools import read_tools as read_tools
     from ltr.data.groups import Groups as Groups
     from ltr.data.groups import read_groups as read_groups
-    from ltr.data.importers.importing import import_samples as import_samples
-    from ltr.data.importers.importing import importer as importer
+    from ltr.data.importers.import_samples import import_samples as import_samples
+    from ltr.data.importers.importer_registry import importer as importer
     from ltr.encoders.registry import encoder as encoder
     from ltr.evaluation.evaluate import evaluate as evaluate
     from ltr.evaluation.metrics.registry import measure as measure
@@ -64,8 +64,8 @@ HOMES = {
     "encoder": "ltr.encoders.registry",
     "trainer": "ltr.training.fit",
     "reranker": "ltr.rerankers.registry",
-    "importer": "ltr.data.importers.importing",
-    "import_samples": "ltr.data.importers.importing",
+    "importer": "ltr.data.importers.import_samples",
+    "import_samples": "ltr.data.importers.import_samples",
     "init_from": "ltr.experiments.router_from_log",
     "audit_samples": "ltr.audit.sample_audit",
     "audit_run": "ltr.audit.run_integrity",

@@ -19,6 +19,8 @@ State = dict[str, Any]  # what a feature or an encoder has learned: JSON values 
 
 LARGEST = 1e300  # beyond it, differences inside a group overflow
 
+Array = npt.NDArray[Any]
+
 
 def as_array(argument: str, values: Any) -> npt.NDArray[Any]:
     """The values as numpy holds them; what has no shape, or hides values behind a mask, is refused."""

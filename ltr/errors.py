@@ -230,3 +230,13 @@ def count(number: int, noun: str, plural: str = "") -> str:
     ('1 query', '1,135 queries')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def reason(error: Exception) -> str:
+    """The reason that the system gives, without error number and path.
+
+    >>> reason(OSError(28, "No space left on device"))
+    'no space left on device'
+    """
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return text[:1].lower() + text[1:]

@@ -11,7 +11,8 @@ from scipy import optimize, stats
 import ltr
 from ltr.config.none_and_abstain import AbstainConfig, NoneConfig
 from ltr.config.run import DataConfig, RunConfig
-from ltr.data.groups import read_groups, without_none
+from ltr.data.groups import read_groups
+from ltr.data.none_of_these_groups import without_none
 from ltr.errors import DataError
 from ltr.evaluation.abstention_threshold import (
     ConfidentAnswers,

@@ -7,7 +7,7 @@ import pytest
 
 from ltr.data.importers.call_outcomes import is_good
 from ltr.data.importers.groups_from_spans import BAD_CALLS, NO_OUTCOME, UNKNOWN
-from ltr.data.importers.importing import import_samples
+from ltr.data.importers.import_samples import import_samples
 from ltr.errors import LtrError, SampleError, UsageError
 from tests.spans import chat, document, inference, span, tool
 

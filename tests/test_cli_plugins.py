@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 from ltr.cli import main
 from ltr.config import recipes
 from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.importing import IMPORTERS
+from ltr.data.importers.importer_registry import IMPORTERS
 from ltr.encoders.registry import ENCODERS
 from ltr.evaluation.metrics.registry import MEASURES
 from ltr.features.registry import FEATURES
@@ -32,7 +32,7 @@ from ltr import feature, measure, reranker
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.registry import ENCODERS
 from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.import_samples import Imported, importer
 from ltr.training.fit import TRAINERS
 
 

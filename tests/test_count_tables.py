@@ -14,14 +14,10 @@ from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import DiskError
 from ltr.files import mergeable_tables
+from ltr.files.digest_keys import digests, halves, integers_of, numbers_as_keys, pairs
 from ltr.files.mergeable_tables import (
-    digests,
-    halves,
-    integers_of,
     merged,
     merges_without_each,
-    numbers_as_keys,
-    pairs,
     parts_without_each,
     spelled,
     spilled,

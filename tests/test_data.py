@@ -13,7 +13,7 @@ from scipy.stats import chi2_contingency
 
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
-from ltr.data.importers.importing import import_samples
+from ltr.data.importers.import_samples import import_samples
 from ltr.evaluation.bootstrap import bootstrap_difference
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank

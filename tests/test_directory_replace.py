@@ -10,9 +10,10 @@ import pytest
 
 from ltr.errors import DiskError, FileError, RunError, UsageError
 from ltr.files import output_replacement
-from ltr.files.atomic_write import make_directory, write_bytes
+from ltr.files.atomic_write import write_bytes
 from ltr.files.crash_recovery import put_back
 from ltr.files.directory_lock import locked
+from ltr.files.disk_steps import make_directory
 from ltr.files.output_replacement import (
     DirectoryKind,
     new_directory,

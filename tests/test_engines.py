@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from ltr.engines import local_processes
-from ltr.engines.config import EngineConfig, open_engine
+from ltr.engines.config import EngineConfig
 from ltr.engines.engine import IN_PROCESS, InProcess
 from ltr.engines.local_processes import Local
 from ltr.engines.machine_description import code_version, this_machine
+from ltr.engines.open_engine import open_engine
 from ltr.engines.ray_cluster import refuse_silent, with_address
 from ltr.errors import DiskError, FileError, LtrWarning, RunError, SampleError, UsageError
 from ltr.files.installed_packages import install_line

@@ -10,7 +10,8 @@ from ltr.data.exporters.csv import csv_cell
 from ltr.data.exporters.trec import falling
 from ltr.data.exporters.whitespace_safe_texts import column_text, topic_texts
 from ltr.data.groups import read_groups
-from ltr.data.importers.importing import IMPORTERS, import_samples
+from ltr.data.importers.import_samples import import_samples
+from ltr.data.importers.importer_registry import IMPORTERS
 from ltr.data.importers.trec_files import read_trec_run
 from ltr.errors import DataError, UsageError
 from ltr.experiments.export import export, exported_samples

@@ -7,7 +7,7 @@ import pytest
 
 from ltr.data.importers.atif import COPIED, NO_TRAJECTORY, UNKNOWN_SOURCE, is_atif
 from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.importing import import_samples
+from ltr.data.importers.import_samples import import_samples
 from ltr.errors import DataError
 from tests.spans import schema
 

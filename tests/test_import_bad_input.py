@@ -12,7 +12,7 @@ from ltr.data.importers.groups_from_conversations import (
     ONE_TOOL,
     QUERY_CUT,
 )
-from ltr.data.importers.importing import import_samples
+from ltr.data.importers.import_samples import import_samples
 from tests.chats import TOOLS, call, exchange, imported, result, said, user
 
 KEY = "sk-proj-abcdefghij0123456789"

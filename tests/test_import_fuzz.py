@@ -8,7 +8,8 @@ import pytest
 
 from ltr.data.groups import read_groups
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.importing import IMPORTERS, import_samples
+from ltr.data.importers.import_samples import import_samples
+from ltr.data.importers.importer_registry import IMPORTERS
 from ltr.errors import LtrError
 from tests import test_import_anthropic as anthropic
 from tests import test_import_calling_trees as trees

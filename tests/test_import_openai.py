@@ -6,13 +6,9 @@ import pytest
 
 from ltr.data.importers.chat_requests import (
     BAD_TIMES,
-    BROKEN_OFF,
     HISTORY,
     NO_ANSWER,
     NO_MESSAGES,
-    NO_OBJECT,
-    NO_TOOL,
-    NOT_JSON,
     OTHER_IDS,
     UNKNOWN_ROLE,
     UNREADABLE_RESPONSE,
@@ -36,6 +32,8 @@ from ltr.data.importers.groups_from_conversations import (
 from ltr.data.importers.groups_from_conversations import (
     NOT_JSON as BAD_ARGUMENTS,
 )
+from ltr.data.importers.json_objects import BROKEN_OFF, NO_OBJECT, NOT_JSON
+from ltr.data.importers.offered_tools_and_calls import NO_TOOL
 from ltr.data.importers.openai import MORE_CHOICES, NOT_TO_LEARN, OF_ANTHROPIC
 from ltr.data.importers.openai_responses import UNKNOWN_BEFORE, UNKNOWN_ITEM
 from ltr.errors import DataError

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.importers.importing import IMPORTERS, recognise
+from ltr.data.importers.format_recognition import recognise
+from ltr.data.importers.importer_registry import IMPORTERS
 from tests.spans import document, inference, span
 from tests.test_import_atif import FIXTURE as TRAJECTORY
 from tests.test_import_langfuse import FIXTURE as OBSERVATIONS

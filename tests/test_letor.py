@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ltr.data.groups import read_groups
-from ltr.data.importers.importing import import_samples
+from ltr.data.importers.import_samples import import_samples
 from ltr.errors import DataError, UsageError
 from ltr.experiments.export import export
 

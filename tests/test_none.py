@@ -12,7 +12,8 @@ import ltr
 from ltr.arrays import offsets_of
 from ltr.config.none_and_abstain import NoneConfig
 from ltr.config.run import DataConfig, RunConfig
-from ltr.data.groups import read_groups, without_none
+from ltr.data.groups import read_groups
+from ltr.data.none_of_these_groups import without_none
 from ltr.data.right_candidate_removal import removed
 from ltr.errors import ConfigError, DataError, FileError
 from ltr.evaluation.none_of_these_measures import NoneQueries, calibration_error, measure_none

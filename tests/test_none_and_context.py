@@ -11,8 +11,9 @@ import pytest
 import ltr
 from ltr.audit.sample_audit import audit_samples
 from ltr.config.run import DataConfig, RunConfig
-from ltr.data.groups import read_groups, select, without_none
+from ltr.data.groups import read_groups, select
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
+from ltr.data.none_of_these_groups import without_none
 from ltr.errors import DataError, LtrWarning
 from ltr.experiments.export import export
 from ltr.experiments.featurize import featurize_and_save

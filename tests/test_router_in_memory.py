@@ -23,7 +23,7 @@ from ltr.errors import DataError, UsageError
 from ltr.experiments.single_run import run_and_save
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES
-from ltr.files.names_and_paths import cache_directory
+from ltr.files.cache_directory import cache_directory
 from ltr.serving import prepared_tools, router
 from tests.made import graph_rows, tool_rows, written
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.importers.importing import IMPORTERS
+from ltr.data.importers.importer_registry import IMPORTERS
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import UsageError
 from ltr.evaluation.metrics.registry import MEASURES
@@ -51,7 +51,7 @@ def own({arguments}):
 """
 RANKED, CLASSIFIED = {"kind": "Measure", "arguments": "blocks, k"}, {"arguments": "candidates"}
 IMPORTER = """
-from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.import_samples import Imported, importer
 @importer("own")
 def own(files):
     return {value}

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from ltr.errors import DiskError
-from ltr.files.line_ranges import LineWriter
 from ltr.files.temporary_directory import PREFIX, YOUNG, temporary_directory
+from ltr.files.temporary_lines import LineWriter
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="directories cannot be locked there")
 

@@ -19,7 +19,8 @@ from ltr.features.crossfit import Shard, counted, fit_states, reading, state_of
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted
 from ltr.features.tokenization import TOKEN, Lexicon, stemmed_words
-from ltr.files.mergeable_tables import digests, merged
+from ltr.files.digest_keys import digests
+from ltr.files.mergeable_tables import merged
 from tests.builders import LetterEncoder, column_of, tool_lines, write_lines
 
 RIDGE = FeatureConfig("tool.ridge")

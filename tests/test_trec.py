@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.importers.trec_files import match_qrels, read_qrels, read_trec_run
-from ltr.data.importers.trec_runs_with_qrels import read_ranked
-from ltr.data.importers.whitespace_columns import LONGEST_TOKEN, as_tokens, as_words, token_hashes
+from ltr.data.importers.packed_tokens import as_tokens, as_words, token_hashes
+from ltr.data.importers.trec_files import read_qrels, read_trec_run
+from ltr.data.importers.trec_runs_with_qrels import match_qrels, read_ranked
+from ltr.data.importers.whitespace_columns import LONGEST_TOKEN
 from ltr.errors import DataError, SampleError
 from ltr.results.evaluated_ranking import evaluate_run
 from tests.stored import flat_metrics as metrics

@@ -13,7 +13,7 @@ import pytest
 from ltr.cli import app
 from ltr.encoders.vector_cache import FILE, VectorCache, cache_key
 from ltr.errors import LtrWarning
-from ltr.files.names_and_paths import cache_directory
+from ltr.files.cache_directory import cache_directory
 from tests.builders import run_app
 
 ROOT = Path(__file__).parent.parent

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ltr.audit.degenerate_groups import silent_tool_findings
+from ltr.audit.catalogue_coverage import silent_tool_findings
 from ltr.audit.findings import Finding
 from ltr.audit.id_and_position_leaks import label_leaks
 from ltr.audit.overlap import file_overlap, query_overlap

@@ -6,11 +6,10 @@ from itertools import chain
 import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
-from ltr.audit.findings import Finding, Severity, Share, first_lines, row_lines
-from ltr.data.catalogues.tools import ToolCatalogue, foreign_catalogue
-from ltr.data.groups import Candidates, Groups
+from ltr.audit.catalogue_coverage import silent_tool_findings
+from ltr.audit.findings import Finding, Severity, Share, first_lines, shares_of_rows
+from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
-from ltr.serving.candidate_warnings import tools_without_text
 
 LARGEST_EXPONENT = 31  # 2^label - 1 beyond it is more than other tools compute
 NO_LABELS = Finding(
@@ -50,7 +49,7 @@ def label_shares(groups: Groups) -> Iterator[Share]:
     labels, starts, sizes = groups.labels, groups.offsets[:-1], np.diff(groups.offsets)
     missing = np.isnan(labels)
     message = "label: missing, while other lines have one; training and evaluation refuse such lines"
-    yield from _of_rows(groups, missing, "error", "data-error", message)
+    yield from shares_of_rows(groups, missing, "error", "data-error", message)
     labelled = ~np.logical_or.reduceat(missing, starts)
     right = np.add.reduceat((labels > 0).astype(np.int64), starts)
     message = "no candidate is right: these cannot train, and are left out of means"
@@ -60,9 +59,9 @@ def label_shares(groups: Groups) -> Iterator[Share]:
     message = "several candidates are right: in training they share the target, and rank and MRR count the best ranked"
     yield from _of_groups(groups, labelled & (right > 1) & (right < sizes), "info", "several-positives", message)
     message = "labels other than 0 and 1: graded; a candidate is relevant from --rel-threshold on"
-    yield from _of_rows(groups, ~missing & (labels != 0) & (labels != 1), "info", "graded-labels", message)
+    yield from shares_of_rows(groups, ~missing & (labels != 0) & (labels != 1), "info", "graded-labels", message)
     message = f"labels above {LARGEST_EXPONENT}: too large for an exponential gain (ndcg_exp); use the linear one"
-    yield from _of_rows(groups, labels > LARGEST_EXPONENT, "warning", "large-labels", message)
+    yield from shares_of_rows(groups, labels > LARGEST_EXPONENT, "warning", "large-labels", message)
 
 
 def query_shares(groups: Groups) -> Iterator[Share]:
@@ -80,7 +79,7 @@ def text_shares(groups: Groups) -> Iterator[Share]:
     if candidates.kind == "graph":
         codes, what = candidates.graphs, "graph"
         empty = np.array([not graph.texts for graph in candidates.distinct_graphs])[codes]
-        yield from _of_rows(groups, empty, "warning", "no-text", "graphs without nodes")
+        yield from shares_of_rows(groups, empty, "warning", "no-text", "graphs without nodes")
     else:
         codes, what = candidates.texts, "description"
         empty = np.array([not text.description for text in candidates.tool_texts])[codes]
@@ -90,15 +89,7 @@ def text_shares(groups: Groups) -> Iterator[Share]:
     repeats = ~empty
     repeats[rows[first]] = False
     message = f"candidates with the {what} of another of their group"
-    yield from _of_rows(groups, repeats, "info", "same-text", message)
-
-
-def silent_tool_findings(candidates: Candidates) -> Iterator[Finding]:
-    """One finding for all tools that have a text neither in their lines nor in a catalogue."""
-    silent, message = tools_without_text(candidates)
-    if silent.size:
-        where = row_lines(candidates, np.flatnonzero(np.isin(candidates.names, silent)))
-        yield Finding(severity="warning", code="no-text", message=message, where=where, count=len(silent))
+    yield from shares_of_rows(groups, repeats, "info", "same-text", message)
 
 
 def none_shares(groups: Groups) -> Iterator[Share]:
@@ -106,27 +97,6 @@ def none_shares(groups: Groups) -> Iterator[Share]:
     if groups.none is not None:
         message = "nothing offered is right (none): read and counted, not used to train or to measure"
         yield from _of_groups(groups, groups.none == RIGHT, "info", "none", message)
-
-
-def not_in_catalogue(groups: Groups, tools: ToolCatalogue) -> Iterator[Finding]:
-    """Tools that are missing in the catalogue, where there is one."""
-    if tools and groups.candidates.kind == "tool":
-        is_missing = np.array([name not in tools for name in groups.candidates.name_texts])
-        if problem := foreign_catalogue(groups.candidates.name_texts, tools):
-            where = row_lines(groups.candidates, np.flatnonzero(is_missing[groups.candidates.names]))
-            count = int(is_missing.sum())
-            yield Finding(severity="error", code="not-in-catalogue", message=problem, where=where, count=count)
-            return
-        message = f"tools that the catalogue does not have ({is_missing.sum():,} names): they keep their own text"
-        for share in _of_rows(groups, is_missing[groups.candidates.names], "info", "not-in-catalogue", message):
-            yield share.finding()
-
-
-def _of_rows(groups: Groups, chosen: BoolArray, severity: Severity, code: str, message: str) -> Iterator[Share]:
-    rows: IntArray = np.flatnonzero(chosen)
-    if rows.size:
-        where = row_lines(groups.candidates, rows)
-        yield Share(severity=severity, code=code, predicate=message, where=where, count=len(rows))
 
 
 def _of_groups(groups: Groups, chosen: BoolArray, severity: Severity, code: str, predicate: str) -> Iterator[Share]:

@@ -1,11 +1,14 @@
 """What is wrong, or odd, with data or with a run: findings, and the report that collects them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ltr.arrays import IntArray
-from ltr.data.groups import Candidates
+import numpy as np
+
+from ltr.arrays import BoolArray, IntArray
+from ltr.data.groups import Candidates, Groups
+from ltr.errors import DataError, FileError, SampleError
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -73,3 +76,23 @@ def percentage(part: float, total: float) -> str:
     '12.5 %'
     """
     return f"{100 * part / max(total, 1):.3g} %"
+
+
+def error_finding(error: DataError) -> Finding:
+    """The error as a finding, at the line or the file that it names."""
+    message, where = str(error), tuple[str, ...]()
+    if isinstance(error, FileError):
+        path, message = error.args
+        where = (path,)
+    elif isinstance(error, SampleError):
+        path, line, name, problem = error.args
+        message, where = f"{name}: {problem}" if name else problem, (f"{path}:{line}",)
+    return Finding(severity="error", code="data-error", message=message, where=where)
+
+
+def shares_of_rows(groups: Groups, chosen: BoolArray, severity: Severity, code: str, message: str) -> Iterator[Share]:
+    """The chosen rows as a share of all, with the first few places; nothing where none is chosen."""
+    rows: IntArray = np.flatnonzero(chosen)
+    if rows.size:
+        where = row_lines(groups.candidates, rows)
+        yield Share(severity=severity, code=code, predicate=message, where=where, count=len(rows))

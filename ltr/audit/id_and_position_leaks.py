@@ -10,7 +10,7 @@ from ltr.audit.chance_test import ChanceTest
 from ltr.audit.findings import Finding, percentage, row_lines
 from ltr.data.groups import Groups
 from ltr.data.integer_codes import Codes
-from ltr.data.jsonlines import excerpt
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import count
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\dA-Za-z_]+")

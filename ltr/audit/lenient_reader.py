@@ -11,20 +11,22 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.audit.findings import EXAMPLES, Finding
+from ltr.audit.findings import EXAMPLES, Finding, error_finding
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_key, own_graph
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.contradictory_candidates import none_errors, none_without_label, repeated_rows, repetition_error
 from ltr.data.groups import Groups, group_samples
+from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.json_stream import sample_lines
-from ltr.data.jsonlines import FAILURES, decode_error, key_text
 from ltr.data.misspelt_keys import misspelt_keys, with_suggestion
 from ltr.data.sample_column_builders import GroupColumns, RowColumns
 from ltr.data.sample_reader import Samples, as_samples, nothing_read, refuse_other_format
 from ltr.data.schema import NEEDED, Id, Sample
 from ltr.data.source_files import SourceFile
+from ltr.data.value_excerpts import key_text
 from ltr.errors import DataError, FieldError, FileError, SampleError, count
-from ltr.files.reading import AnyPath, ContentDigest, expand, shown
+from ltr.files.path_arguments import AnyPath, expand, shown
+from ltr.files.reading import ContentDigest
 from ltr.logs import LOG, stage
 from ltr.storage.featurized_jsonl import load_columns, load_features, sidecar
 
@@ -251,18 +253,6 @@ def key_findings(reader: LenientReader) -> Iterator[Finding]:
         yield places.finding("repeated-key", message)
     for (key, meant), places in reader.misspelt.items():
         yield places.finding("misspelt-key", f"{key_text(key)}: unknown key, which is ignored; is {meant} meant?")
-
-
-def error_finding(error: DataError) -> Finding:
-    """The error as a finding, at the line or the file that it names."""
-    message, where = str(error), tuple[str, ...]()
-    if isinstance(error, FileError):
-        path, message = error.args
-        where = (path,)
-    elif isinstance(error, SampleError):
-        path, line, name, problem = error.args
-        message, where = f"{name}: {problem}" if name else problem, (f"{path}:{line}",)
-    return Finding(severity="error", code="data-error", message=message, where=where)
 
 
 def sample_errors(samples: Samples, catalogue: GraphCatalogue) -> Iterator[tuple[SampleError, IntArray]]:

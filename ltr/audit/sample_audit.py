@@ -3,19 +3,21 @@
 from collections.abc import Iterable
 
 from ltr.audit.candidate_similarity_leak import likeness_leak
-from ltr.audit.degenerate_groups import degenerate, none_shares, not_in_catalogue
+from ltr.audit.catalogue_coverage import not_in_catalogue
+from ltr.audit.degenerate_groups import degenerate, none_shares
 from ltr.audit.feature_columns import column_findings
-from ltr.audit.findings import AuditReport, Finding
+from ltr.audit.findings import AuditReport, Finding, error_finding
 from ltr.audit.id_and_position_leaks import label_leaks
-from ltr.audit.lenient_reader import error_finding, read_leniently
+from ltr.audit.lenient_reader import read_leniently
 from ltr.audit.overlap import file_overlap, near_duplicates, query_overlap
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import without_none
+from ltr.data.none_of_these_groups import without_none
 from ltr.data.shards import are_large
-from ltr.engines.config import EngineConfig, open_engine, warn_without_shards
+from ltr.engines.config import EngineConfig
+from ltr.engines.open_engine import open_engine, warn_without_shards
 from ltr.errors import DataError, UsageError
-from ltr.files.reading import AnyPath, expand
+from ltr.files.path_arguments import AnyPath, expand
 
 OVERLAPS = (file_overlap, query_overlap, near_duplicates)  # of samples with training samples
 

@@ -7,28 +7,21 @@ from itertools import chain
 import numpy as np
 
 from ltr.audit.candidate_similarity_leak import likeness_leak
-from ltr.audit.degenerate_groups import (
-    NO_LABELS,
-    label_shares,
-    none_shares,
-    not_in_catalogue,
-    query_shares,
-    silent_tool_findings,
-    size_shares,
-    text_shares,
-)
+from ltr.audit.catalogue_coverage import not_in_catalogue, silent_tool_findings
+from ltr.audit.degenerate_groups import NO_LABELS, label_shares, none_shares, query_shares, size_shares, text_shares
 from ltr.audit.feature_columns import column_findings
-from ltr.audit.findings import EXAMPLES, AuditReport, Finding, Share
+from ltr.audit.findings import EXAMPLES, AuditReport, Finding, Share, error_finding
 from ltr.audit.id_and_position_leaks import label_leaks
-from ltr.audit.lenient_reader import error_finding, line_findings, with_feature_names
+from ltr.audit.lenient_reader import line_findings, with_feature_names
 from ltr.data.catalogues.graphs import GraphCatalogue
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.groups import Groups, groups_to_learn
+from ltr.data.groups import Groups
+from ltr.data.none_of_these_groups import groups_to_learn
 from ltr.data.shards import sample_shards
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit_shards import Shards
-from ltr.files.reading import STDIN, AnyPath
+from ltr.files.path_arguments import STDIN, AnyPath
 from ltr.storage.featurized_shards import open_columns
 
 EXAMINED = 500_000  # candidates that are compared with each other, in memory

@@ -12,8 +12,10 @@ from ltr.benchmark.config import relocated_bench
 from ltr.benchmark.isolated_measurement import Measurement, Task
 from ltr.benchmark.reranker_comparison import Bench
 from ltr.configtext import yaml_and_schema_output
+from ltr.data.jsonlines import encode_lines
 from ltr.errors import FileError, UsageError
-from ltr.files.atomic_write import TEMPORARY, encode_lines, make_directory, remove, write_bytes, write_lines, write_text
+from ltr.files.atomic_write import TEMPORARY, write_bytes, write_lines, write_text
+from ltr.files.disk_steps import make_directory, remove
 from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.reading import read_bytes
 from ltr.reporting.bench_page import bench_view, cost_table, latency_table, quality_table

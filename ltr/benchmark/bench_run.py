@@ -33,13 +33,14 @@ from ltr.benchmark.isolated_measurement import (
 from ltr.benchmark.reranker_comparison import Bench, Outcome, judge_outcomes
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import Groups, read_groups, select, without_none
+from ltr.data.groups import Groups, read_groups, select
+from ltr.data.none_of_these_groups import without_none
 from ltr.encoders.registry import AUTO
 from ltr.errors import DataError, DiskError
 from ltr.experiments.negative_sampling import draw_negatives
 from ltr.files.atomic_write import write_bytes
 from ltr.files.directory_lock import locked
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.plugins import OURS
 from ltr.rerankers.documents import collection, labels_by_key
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ltr.config.run import read_document
 from ltr.configtext import dataclass_checks, yaml_and_schema_output
+from ltr.configtext.config_file import read_document
 from ltr.configtext.parsed_document import Document, KeyPath, Value, path_text
 from ltr.errors import ConfigError, LtrError, Problem, RangeError
 from ltr.evaluation.metrics.registry import Measure, example_names, named
 from ltr.files.crash_recovery import put_back
-from ltr.files.names_and_paths import path_from, path_to
-from ltr.files.reading import STDIN, AnyPath
+from ltr.files.path_arguments import STDIN, AnyPath
+from ltr.files.relative_paths import path_from, path_to
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, registered_spelling
 
 DECIDING = "ndcg@10"  # best quality, front and balance go by it

@@ -12,7 +12,8 @@ from ltr.benchmark.isolated_measurement import Measurement
 from ltr.benchmark.quality_latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import Candidates, Groups, none_warnings
+from ltr.data.groups import Candidates, Groups
+from ltr.data.none_of_these_groups import none_warnings
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums
 from ltr.experiments.whole_catalogue_evaluation import is_short

@@ -13,7 +13,8 @@ import typer
 
 from ltr import __version__
 from ltr.cli.commands import AllCommands
-from ltr.cli.exit_codes import EXIT_CODES, error_text, exit_code
+from ltr.cli.error_lines import error_text
+from ltr.cli.exit_codes import EXIT_CODES, exit_code
 from ltr.cli.output import full, note, warn
 from ltr.errors import DiskError, EndedBySignal, FileError, LtrError, LtrWarning, RunError, UsageError
 from ltr.files.freed_memory import keep_freed_memory
@@ -96,7 +97,7 @@ def run_app() -> int:
         if error.errno in FULL:  # Typer writes its help without asking us
             raise full(error) from error
         if error.errno in OUT_OF_REACH and error.filename is not None:  # Path.exists raises it before Python 3.14
-            from ltr.files.reading import reason
+            from ltr.errors import reason
 
             raise FileError(str(error.filename), reason(error)) from error
         if error.errno == errno.ENOENT and error.filename is None:  # of os.getcwd

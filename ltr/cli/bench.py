@@ -50,7 +50,7 @@ def bench(
     """Measure the rerankers of CONFIG side by side."""
     from ltr.benchmark.bench_run import Allowed, Event, forecast_bench, run_bench
     from ltr.benchmark.config import load_bench
-    from ltr.files.names_and_paths import path_inside
+    from ltr.files.safe_file_names import path_inside
     from ltr.storage.bench_record import Failed
 
     changes = [*(sets or ()), *([] if seed is None else [f"seed={seed}"]), *(["catalogue=true"] if catalogue else [])]

@@ -17,7 +17,7 @@ app = typer.Typer(help="The vectors kept on this machine between runs.", no_args
 def info(shown: Shown = None) -> None:
     """Where it is, how much it holds."""
     from ltr.encoders.vector_cache import VectorCache
-    from ltr.files.names_and_paths import cache_directory
+    from ltr.files.cache_directory import cache_directory
 
     show_cache(VectorCache(cache_directory()).info(), shown)
 
@@ -26,7 +26,7 @@ def info(shown: Shown = None) -> None:
 def clear(shown: Shown = None) -> None:
     """Remove it; say what it held."""
     from ltr.encoders.vector_cache import VectorCache
-    from ltr.files.names_and_paths import cache_directory
+    from ltr.files.cache_directory import cache_directory
 
     show_cache(VectorCache(cache_directory()).clear(), shown)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ltr.cli.evaluate import is_below, thresholds
+from ltr.cli.metric_limits import is_below, thresholds
 from ltr.cli.options import Code, Seed, Shown, comma_separated
 from ltr.cli.output import (
     Format,

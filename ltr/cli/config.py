@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.commands import CommandGroup
 from ltr.cli.config_of_flags import configured, configured_points
 from ltr.cli.options import Code, Quiet, Sets
 from ltr.cli.output import (
@@ -12,6 +11,7 @@ from ltr.cli.output import (
     show_json,
     show_yaml,
 )
+from ltr.cli.usage_errors import CommandGroup
 from ltr.reporting.escaping import visible
 
 app = typer.Typer(

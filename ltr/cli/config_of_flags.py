@@ -40,7 +40,7 @@ def configured_points(config: str, sets: list[str] | None, flags: Sequence[FlagV
 
 def written(config: str | None, sets: list[str] | None, flags: Sequence[FlagValue]) -> "Document":
     """The config with its changes, before it is checked."""
-    from ltr.config.run import read_document
+    from ltr.configtext.config_file import read_document
 
     document = read_document(config, sets or ())
     for flag, key, value in flags:

@@ -1,6 +1,5 @@
 """ltr evaluate: a model and samples in, metrics out."""
 
-import math
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -39,16 +38,15 @@ from ltr.cli.options import (
 )
 from ltr.cli.output import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.cli.progress import run_progress
-from ltr.errors import ThresholdError, UsageError
+from ltr.errors import UsageError
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
-    from ltr.evaluation.metrics.registry import Measure
     from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking
     from ltr.serving.router import Router
     from ltr.storage.evaluation_records import ToolRecord
+from ltr.cli.metric_limits import refuse_below, thresholds
 
-ROUNDING = 1e-12  # of a mean
 MODEL_FLAGS = ("--baselines", "--explain", "--tools", "--graphs", "--catalogue")
 MODEL_DEFAULTS = {"evaluate.baselines": False}  # of this command, in the place of the config's
 TREC_DEFAULTS = {**MODEL_DEFAULTS, "evaluate.ties": "trec", "evaluate.no_relevant": "zero"}  # as trec_eval has them
@@ -172,7 +170,7 @@ def measured_whole(
     asked: Asked, config: "RunConfig", limits: Collection[str], keeping: Keeping
 ) -> "tuple[Evaluated, Router | None, list[ToolRecord] | None]":
     """Samples in memory measured, and kept where that is asked for; their tools, too."""
-    from ltr.engines.config import warn_without_shards
+    from ltr.engines.open_engine import warn_without_shards
     from ltr.experiments.single_run import keep_evaluation
     from ltr.results.hits_and_mistakes_by_tool import by_tool
 
@@ -206,44 +204,6 @@ def tell_unkept(measured: "Evaluated", *, explain: bool) -> None:
         note("note: --explain is shown on a terminal (--format human), and kept with -o")
     if measured.evaluation.curves:
         note(f"note: {', '.join(measured.evaluation.curves)}: curves are kept with -o, in curves.json")
-
-
-def thresholds(texts: list[str]) -> dict[str, float]:
-    """The least value of each metric.
-
-    >>> thresholds(["mrr=0.7"])
-    {'mrr': 0.7}
-    """
-    limits = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        try:
-            limit = float(value)
-        except ValueError:
-            limit = math.nan
-        if not math.isfinite(limit):
-            raise UsageError(f"--fail-under {text}: write METRIC=X, such as mrr=0.7")
-        limits[measure_of(name.strip()).name] = limit
-    if len(limits) < len(texts):
-        raise UsageError("--fail-under: a metric stands twice; name each once")
-    return limits
-
-
-def measure_of(name: str) -> "Measure":
-    """The metric of that name, which must be one number, and the greater the better."""
-    from ltr.evaluation.metrics.registry import named
-
-    measure = named(name)
-    if not measure.is_number:
-        raise UsageError(f"--fail-under {name}: {measure.name} is not a single number")
-    if measure.less_is_better:
-        raise UsageError(f"--fail-under {name}: of {measure.name} less is better; name a metric of which more is")
-    return measure
-
-
-def is_below(value: float | None, limit: float) -> bool:
-    """Whether the value misses the limit, and not by rounding alone: a third of .3 is not below .1."""
-    return value is None or value < limit - ROUNDING
 
 
 def refuse_mixture(asked: Asked, of_model: list[str]) -> None:
@@ -316,14 +276,3 @@ def show_evaluation(
             if explain and router and isinstance(measured, EvaluatedRanking):
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]
             say(*lines)
-
-
-def refuse_below(means: dict[str, float | None], limits: dict[str, float]) -> None:
-    """Raise when a metric misses its limit."""
-    missed = [
-        f"{name} is {'undefined' if (value := means[name]) is None else f'{value:.6g}'}, below {limit:g}"
-        for name, limit in limits.items()
-        if is_below(means[name], limit)
-    ]
-    if missed:
-        raise ThresholdError("; ".join(missed))

@@ -12,7 +12,7 @@ from ltr.errors import UsageError, count, suggestion
 from ltr.reporting.escaping import visible
 
 if TYPE_CHECKING:
-    from ltr.data.importers.importing import ImportSummary
+    from ltr.data.importers.import_samples import ImportSummary
     from ltr.data.importers.tally import Count
 
 
@@ -44,7 +44,7 @@ def import_files(
     """
     import msgspec
 
-    from ltr.data.importers.importing import import_samples
+    from ltr.data.importers.import_samples import import_samples
     from ltr.experiments.import_with_negatives import import_with_negatives
 
     format_name, files = format_and_files(words)
@@ -100,8 +100,9 @@ def format_and_files(words: Sequence[str]) -> tuple[str, Sequence[str]]:
     import glob
     import os
 
-    from ltr.data.importers.importing import AUTO, IMPORTERS
-    from ltr.files.reading import STDIN
+    from ltr.data.importers.format_recognition import AUTO
+    from ltr.data.importers.importer_registry import IMPORTERS
+    from ltr.files.path_arguments import STDIN
 
     first, *files = words
     is_format = first == AUTO or first in IMPORTERS

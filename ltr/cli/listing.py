@@ -92,7 +92,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return RERANKERS, []
         case Plugins.IMPORTERS:
-            from ltr.data.importers.importing import IMPORTERS
+            from ltr.data.importers.importer_registry import IMPORTERS
 
             return IMPORTERS, ["options"]
         case Plugins.EXPORTERS:

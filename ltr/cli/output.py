@@ -93,7 +93,7 @@ def say(*lines: str) -> None:
 
 def full(error: OSError) -> DiskError:
     """What to say of a stdout that takes no more."""
-    from ltr.files.reading import reason
+    from ltr.errors import reason
 
     return DiskError("<stdout>", reason(error))
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.config_of_flags import configured_points
-from ltr.cli.exit_codes import exit_code, lines_of
+from ltr.cli.error_lines import lines_of
+from ltr.cli.exit_codes import exit_code
 from ltr.cli.options import (
     AllowDownload,
     CatalogueFlag,

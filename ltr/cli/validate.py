@@ -91,7 +91,7 @@ def validate(
 
 def directory_report(directory: str, config: "EngineConfig", code: Sequence[str]) -> "AuditReport":
     """What is wrong with a directory of columns, or with a run."""
-    from ltr.engines.config import open_engine, warn_without_shards
+    from ltr.engines.open_engine import open_engine, warn_without_shards
     from ltr.storage.featurized_shards import MANIFEST
 
     if Path(directory, MANIFEST).exists():

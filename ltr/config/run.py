@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from ltr.config.none_and_abstain import LOG, REMOVED, RULES, AbstainConfig, NoneConfig
 from ltr.config.recipes import with_recipe
-from ltr.configtext import dataclass_checks, yaml_and_schema_output, yaml_parser
+from ltr.configtext import dataclass_checks, yaml_and_schema_output
+from ltr.configtext.config_file import read_document
 from ltr.configtext.parsed_document import Document, KeyPath, Value, path_text
 from ltr.data.config import DataConfig, paths_from, resolve_paths
 from ltr.data.schema import Kind
@@ -19,12 +20,11 @@ from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.registry import example_names, named
 from ltr.features.presets import ALL, MORE, PAST, RECOMMENDED, SPECIFICATION, recommended_features
 from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.files.reading import STDIN, AnyPath, read_bytes, shown
+from ltr.files.path_arguments import STDIN, AnyPath
 from ltr.training.config import COLUMNS, LOSS, TrainConfig
 from ltr.training.early_stopping import watchable
 from ltr.training.fit import TRAINERS
 
-LARGEST_CONFIG = 1 << 20
 MOST_EPOCHS = 10_000_000
 FOR_A_BENCH = "a key of a bench, not of runs; ltr bench takes this config (and checks it, with --dry-run)"
 
@@ -113,22 +113,6 @@ def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> R
     Every mistake is told at once. Paths are resolved: those of the file against its directory.
     """
     return checked(read_document(path, overrides), path)
-
-
-def read_document(path: AnyPath | None, overrides: Sequence[str] = ()) -> Document:
-    """The config as it is written, an empty one without a path, with what `--set PATH=VALUE` asks for."""
-    document = Document("defaults", {}, {})
-    if path is not None:
-        document = yaml_parser.parse(read_bytes(path, limit=LARGEST_CONFIG), shown(path))
-    problems: list[Problem] = []
-    for override in overrides:
-        try:
-            document = yaml_parser.apply_override(document, override)
-        except ConfigError as error:
-            problems += error.problems
-    if problems:
-        raise ConfigError(tuple(problems))
-    return document
 
 
 def checked(document: Document, path: AnyPath | None = None) -> RunConfig:

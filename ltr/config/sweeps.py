@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ltr.config.run import RunConfig, checked, read_document
+from ltr.config.run import RunConfig, checked
 from ltr.configtext import dataclass_checks
+from ltr.configtext.config_file import read_document
 from ltr.configtext.parsed_document import Document, KeyPath, Value, path_text, value_text
 from ltr.errors import MOST_PROBLEMS_SHOWN, ConfigError, Place, Problem
-from ltr.files.names_and_paths import safe_name
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
+from ltr.files.safe_file_names import safe_name
 
 SWEEP, COUNT = "sweep", "sweep_count"
 OWN = ("name", SWEEP, COUNT)  # keys that are no setting of a run

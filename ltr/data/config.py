@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from ltr.configtext.parsed_document import Document
 from ltr.data.source_files import GIVEN_IN_PYTHON
-from ltr.files.names_and_paths import path_from, path_to
-from ltr.files.reading import STDIN
+from ltr.files.path_arguments import STDIN
+from ltr.files.relative_paths import path_from, path_to
 
 PATHS = ("train", "valid", "test", "calibrate", "tools", "graphs")
 

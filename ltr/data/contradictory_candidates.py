@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.data.jsonlines import excerpt
 from ltr.data.sample_reader import NONE_ALONE, Samples
 from ltr.data.source_files import place
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import SampleError
 
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ltr.data.jsonlines import FAILURES, decode_error, excerpt
+from ltr.data.json_decode_errors import FAILURES, decode_error
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import FieldError
 
 NodeId = int | str

@@ -1,6 +1,6 @@
 """Groups: the candidates of each query and their labels, as columns with offsets."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -9,11 +9,10 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of, ragged
 from ltr.data.catalogues.tools import foreign_catalogue, replace_texts, tool_columns
 from ltr.data.integer_codes import recoded
-from ltr.data.none_candidates import RIGHT
 from ltr.data.source_files import SourceFile, place
 from ltr.data.supplied_feature_names import unnamed
 from ltr.errors import DataError, count
-from ltr.files.reading import expand
+from ltr.files.path_arguments import expand
 from ltr.logs import LOG, stage
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from ltr.data.graphs import Graph
     from ltr.data.sample_reader import Samples
     from ltr.data.schema import Kind
-    from ltr.files.reading import AnyPath
+    from ltr.files.path_arguments import AnyPath
 
 Value = TypeVar("Value")
 Rows = IntArray | slice
@@ -231,35 +230,6 @@ def select(groups: Groups, indices: IntArray) -> Groups:
     return Groups(selected, groups.labels[rows], offsets, weights, times, none)
 
 
-def without_none(groups: Groups) -> Groups:
-    """The groups for which something offered may be right, and beside them those for which none is."""
-    if groups.none is None or not (is_none := groups.none == RIGHT).any():
-        return groups
-    number = int(is_none.sum())
-    if number == len(is_none):
-        names = ", ".join(file.path for file in groups.candidates.files)
-        raise DataError(f"{names}: none is right in {count(number, 'group')}, and there is no other to use")
-    return replace(select(groups, np.flatnonzero(~is_none)), none_groups=select(groups, np.flatnonzero(is_none)))
-
-
-def groups_to_learn(groups: Groups) -> Groups:
-    """The same of a shard, which may hold no such group."""
-    if groups.none is None or not (groups.none == RIGHT).all():
-        return without_none(groups)
-    return replace(select(groups, NO_CODES), none_groups=groups)
-
-
-def none_warnings(groups: Groups, of: str = "") -> Iterator[str]:
-    """That groups were left out because none is right; `of`: the data they belong to, such as "test data: "."""
-    yield from left_out_warnings(groups.num_none, of)
-
-
-def left_out_warnings(num_none: int, of: str = "") -> Iterator[str]:
-    """The same of so many groups."""
-    if num_none:
-        yield f"{of}none: {count(num_none, 'group')}, not used: nothing offered is right"
-
-
 def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Value, ...]]:
     """Codes and table cut to the entries in use, in order of first appearance.
 
@@ -302,3 +272,8 @@ def candidate_text(candidates: Candidates, row: int) -> str:
     texts = candidates.distinct_graphs[candidates.graphs[row]].texts
     more = ", ..." if len(texts) > LISTED_NODES else ""
     return f"{name} ({', '.join(texts[:LISTED_NODES])}{more})"
+
+
+def right_rows(groups: Groups) -> IntArray:
+    """The rows whose candidate was right."""
+    return np.flatnonzero(groups.labels > 0)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import IntArray, distinct
-from ltr.data.jsonlines import excerpt
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import FieldError
 
 

@@ -1,29 +1,18 @@
 """Typed JSON from files, line by line; when a line does not fit, which field it was and why."""
 
-import json
-import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from ltr.errors import FieldError, SampleError
-from ltr.files.reading import AnyPath, shown
+from ltr.errors import SampleError
+from ltr.files.path_arguments import AnyPath, shown
+
+if TYPE_CHECKING:
+    import msgspec
+from ltr.data.json_decode_errors import FAILURES, decode_error
 
 Record = TypeVar("Record")
-
-FAILURES = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
-OBJECT = "a JSON object is needed"
-LONGEST_EXCERPT = 60
-LARGEST_EXPLAINED = 1 << 20  # taking a line apart costs many times its length in memory
-
-PLACE = re.compile(r" - at `\$\.?(.*)`$")
-MISSING = re.compile(r"Object missing required field `([^`]+)`")
-PLAIN_NAME = re.compile(r"[\w-]{1,40}")
-KEY_OR_INDEX = re.compile(r"[^.\[\]]+")
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def records(
@@ -44,105 +33,14 @@ def records(
             raise SampleError(shown(path), number, *cause.args) from failure
 
 
-def decode_error(line: bytes, failure: Exception, needed: Mapping[str, str]) -> FieldError:
-    """The field of the line that made the decoder fail, the value found there and what is needed instead.
+def encode_lines(rows: Iterable["msgspec.Struct | Mapping[str, Any]"]) -> Iterator[bytes]:
+    """Each struct or mapping as one line of JSON, without its end. A number that is not finite would become null.
 
-    >>> line = b'{"label": "1"}'
-    >>> decode_error(line, ValueError("Expected `float`, got `str` - at `$.label`"), {"label": "a number"})
-    FieldError('label', "found '1'; a number")
+    >>> import msgspec
+    >>> row = msgspec.defstruct("Row", [("trace_id", str), ("rank", int)])
+    >>> list(encode_lines([row("t1", 2)]))
+    [b'{"trace_id":"t1","rank":2}']
     """
-    if isinstance(failure, RecursionError):
-        return FieldError("", f"nested too deep; {needed.get('', OBJECT)}")
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        return FieldError("", f"byte {error.start + 1} is not UTF-8")
-    message = str(failure)
-    if isinstance(failure, msgspec.DecodeError) and not isinstance(failure, msgspec.ValidationError):
-        return _syntax_error(line, message, needed)
-    place, missing = PLACE.search(message), MISSING.match(message)
-    path = place[1] if place else ""
-    if missing:
-        path = f"{path}.{missing[1]}".lstrip(".")
-    keys = [key for key in KEY_OR_INDEX.findall(path) if not key.isdecimal()]
-    right = needed.get(keys[-1] if keys else "", OBJECT)
-    return FieldError(path, f"missing; {right}" if missing else f"found {_value_at(line, path)}; {right}")
+    import msgspec
 
-
-def _syntax_error(line: bytes, message: str, needed: Mapping[str, str]) -> FieldError:
-    """The line is not JSON, or holds what other writers take for JSON: NaN, Infinity, half a surrogate pair."""
-    try:
-        leaves = list(_leaves(_loaded(line)))
-    except (ValueError, RecursionError):
-        leaves = []
-    for path, leaf in leaves:
-        if isinstance(leaf, float) and not math.isfinite(leaf):
-            return FieldError(path, f"found {excerpt(leaf)}; a finite number is needed")
-        if isinstance(leaf, str) and SURROGATE.search(leaf):
-            return FieldError(path, f"found half a surrogate pair in {excerpt(leaf)}; whole characters are needed")
-    problem = message.removeprefix("JSON is malformed: ").replace("Input data was truncated", "it ends too soon")
-    return FieldError("", f"not JSON: {problem}; {needed.get('', OBJECT)}")
-
-
-def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    """Paths and values that hold no others, and the keys; without recursion, however deep they lie."""
-    waiting = [("", value)]
-    while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, dict):
-            yield from ((path, key) for key in value)
-            inner = [(f".{key_text(key)}", value[key]) for key in reversed(value)]
-        elif isinstance(value, list):
-            inner = [(f"[{index}]", value[index]) for index in reversed(range(len(value)))]
-        else:
-            yield path, value
-            continue
-        is_short = len(path) < LONGEST_EXCERPT  # a path that is too long to show grows no longer
-        waiting += [(f"{path}{end}".lstrip(".") if is_short else path, entry) for end, entry in inner]
-
-
-def _value_at(line: bytes, path: str) -> str:
-    """The value at the path, as a message shows it."""
-    try:
-        value = _loaded(line)
-        for key in KEY_OR_INDEX.findall(path):
-            value = value[int(key)] if isinstance(value, list) else value[key]
-    except (ValueError, RecursionError, LookupError, TypeError):
-        if path:
-            return "a value that cannot be used"  # such as an integer of 5,000 digits
-        text = line[:LONGEST_EXCERPT].decode(errors="ignore")  # several values, such as those between brackets
-        return repr(text)[1:-1] + ("..." if len(line) > LONGEST_EXCERPT else "")
-    return excerpt(value)
-
-
-def _loaded(line: bytes) -> Any:
-    """The line as the standard library reads it, which forgives more and says less about what is wrong."""
-    if len(line) > LARGEST_EXPLAINED:
-        raise ValueError("too large to take apart for a message")
-    return json.loads(line.decode())
-
-
-def key_text(key: str) -> str:
-    """A key as a path shows it: itself when it is a plain word, else its excerpt.
-
-    >>> key_text("query"), key_text("two words")
-    ('query', "'two words'")
-    """
-    return key if PLAIN_NAME.fullmatch(key) else excerpt(key)
-
-
-def excerpt(value: object) -> str:
-    r"""A value as a message shows it: one line, printable, short.
-
-    >>> excerpt("two\nlines"), excerpt(True), excerpt([1.0, float("nan")])
-    ("'two\\nlines'", 'true', '[1.0, NaN]')
-    >>> excerpt(object())
-    'an object of the type object'
-    """
-    try:
-        text = repr(value[:LONGEST_EXCERPT]) if isinstance(value, str) else json.dumps(value)
-    except RecursionError:
-        return "a value nested too deep"
-    except (TypeError, ValueError):  # no value of JSON
-        return f"an object of the type {type(value).__name__}"
-    return text if len(text) <= LONGEST_EXCERPT else f"{text[: LONGEST_EXCERPT - 3]}..."
+    return map(msgspec.json.Encoder().encode, rows)

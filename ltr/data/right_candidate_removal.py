@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
-from ltr.data.fingerprint import hashed, mixed
 from ltr.data.groups import Groups, select
+from ltr.data.text_hashes import hashed, mixed
 from ltr.errors import DataError
 
 

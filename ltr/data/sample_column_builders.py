@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from ltr.data.draw_rules_and_probabilities import DRAW_RULES, LOGGED
 from ltr.data.integer_codes import Codes, NameCodes
-from ltr.data.jsonlines import excerpt
 from ltr.data.schema import NEEDED, NO_TREE, Candidate, Id, Kind, Sample, seconds
 from ltr.data.source_files import SourceFile, place
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import FieldError
 
 Value = TypeVar("Value")

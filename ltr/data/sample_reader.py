@@ -15,15 +15,16 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.draw_rules_and_probabilities import Draws
 from ltr.data.integer_codes import Codes
+from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.json_stream import sample_lines
-from ltr.data.jsonlines import FAILURES, decode_error
 from ltr.data.misspelt_keys import with_suggestion
 from ltr.data.none_candidates import NoneCandidates
 from ltr.data.sample_column_builders import GroupColumns, RowColumns
 from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.data.source_files import SourceFile, place
 from ltr.errors import DataError, FieldError, FileError, SampleError
-from ltr.files.reading import AnyPath, ContentDigest, shown
+from ltr.files.path_arguments import AnyPath, shown
+from ltr.files.reading import ContentDigest
 
 if TYPE_CHECKING:
     from ltr.data.data_frame_rows import TableRows
@@ -173,7 +174,7 @@ def add_lines(
 
 def refuse_other_format(path: AnyPath, line: bytes) -> None:
     """Raise where a file whose first line is no sample looks like one of another format, naming the next command."""
-    from ltr.data.importers.importing import foreign  # the importers, which good files do not need
+    from ltr.data.importers.format_recognition import foreign  # the importers, which good files do not need
 
     if advice := foreign(path, line):
         raise FileError(shown(path), advice)

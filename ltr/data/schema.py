@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from ltr.arrays import LARGEST
-from ltr.data.jsonlines import excerpt
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import FieldError
 
 Kind = Literal["tool", "graph"]

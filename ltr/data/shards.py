@@ -22,10 +22,10 @@ from ltr.data.sample_reader import Most, Samples, add_lines, as_samples, nothing
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, SampleError, count
-from ltr.files.line_ranges import LineWriter
 from ltr.files.mergeable_tables import Merging, Part, merged
-from ltr.files.reading import AnyPath, expand
+from ltr.files.path_arguments import AnyPath, expand
 from ltr.files.temporary_directory import temporary_directory
+from ltr.files.temporary_lines import LineWriter
 from ltr.logs import LOG, stage
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """Each distinct text is encoded once: for all features, folds and splits of a run, and once on this machine."""
 
-import threading
 import unicodedata
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import chain
@@ -15,7 +14,7 @@ from ltr.encoders.registry import encoder_kind
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors, stacked_rows
 from ltr.errors import DataError
-from ltr.files.names_and_paths import cache_directory
+from ltr.files.cache_directory import cache_directory
 from ltr.logs import LOG
 from ltr.plugins import plugin_errors, source_of
 
@@ -206,26 +205,6 @@ class CachedEncoder:
         self._last_used = {part: call for part, call in self._last_used.items() if part not in stale}
         for role, places in self._places.items():
             self._places[role] = {text: place for text, place in places.items() if place >> ROW_BITS not in stale}
-
-
-class ServedEncoder:
-    """An encoder in a service: threads take turns, and nothing of a query is held or stored."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.name, self.revision, self.state = encoder.name, encoder.revision, encoder.state
-        self._encoder, self._turn = encoder, threading.Lock()
-
-    def identity(self, role: Role) -> tuple[str, ...] | None:
-        """That of the encoder."""
-        return self._encoder.identity(role)
-
-    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
-        """One row a text."""
-        with self._turn:
-            encoder = self._encoder
-            if role == "query" and isinstance(encoder, CachedEncoder):
-                return encoder.encode_once(texts, role)
-            return encoder.encode(texts, role)  # of tools, which every query reads again
 
 
 def encoded_lists(encoder: Encoder, lists: Mapping[Source, tuple[Role, tuple[str, ...]]]) -> dict[Source, Vectors]:

@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray, used
+from ltr.arrays import Array, FloatArray, IntArray, used
 from ltr.errors import DataError
-from ltr.files.npz import Array
 
 LARGEST_HALF = 65504.0  # the largest number of a state, which holds them in half precision
 PAIRED_NUMBERS = 1 << 18  # numbers that are multiplied at once

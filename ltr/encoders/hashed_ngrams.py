@@ -8,14 +8,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, Ragged, State
+from ltr.arrays import Array, FloatArray, IntArray, Ragged, State
 from ltr.encoders.protocol import Role
 from ltr.encoders.registry import encoder
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import DataError
+from ltr.files.digest_keys import digests
 from ltr.files.learned_state_types import Count, Integers, Json, Record
-from ltr.files.mergeable_tables import digests
-from ltr.files.npz import Array
 
 BUCKETS_LOG2 = 14
 BUCKETS = 1 << BUCKETS_LOG2

@@ -10,8 +10,7 @@ import msgspec
 
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, RunError, UsageError
-from ltr.files.installed_packages import sha256
-from ltr.files.reading import read_bytes
+from ltr.files.reading import read_bytes, sha256
 
 OWN_MODULES = "sentence_transformers."
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}  # the names a model may give them

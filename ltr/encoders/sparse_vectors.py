@@ -6,10 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, RowEntries, chunks, code_sums, distinct, offsets_of
+from ltr.arrays import Array, FloatArray, IntArray, RowEntries, chunks, code_sums, distinct, offsets_of
 from ltr.encoders.dense_vectors import LARGEST_HALF
 from ltr.errors import DataError
-from ltr.files.npz import Array
 
 DENSE_NUMBERS = 1 << 18  # numbers of the rows that are spread out at once
 SUMMED_ENTRIES = 1 << 18  # entries that are added up at once

@@ -7,12 +7,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import Array, FloatArray, IntArray
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import DataError
 from ltr.files.learned_state_types import Axes
-from ltr.files.npz import Array
 
 
 class Vectors(Protocol):

@@ -22,8 +22,8 @@ from ltr.experiments.resume import Digests, is_finished, task_of
 from ltr.experiments.shared_inputs import SharedInputs, columns_key, encoder_name
 from ltr.experiments.single_run import run_and_save
 from ltr.files.directory_lock import locked
-from ltr.files.names_and_paths import path_inside
-from ltr.files.reading import STDIN, AnyPath
+from ltr.files.path_arguments import STDIN, AnyPath
+from ltr.files.safe_file_names import path_inside
 from ltr.plugins import load_code
 from ltr.reporting.batch_page import write_leaderboard
 from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign_board

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.arrays import IntArray, offsets_of
+from ltr.arrays import Array, IntArray, offsets_of
 from ltr.data.draw_rules_and_probabilities import Draws
-from ltr.data.groups import Groups, without_none
+from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
+from ltr.data.none_of_these_groups import without_none
 from ltr.experiments.negative_sampling import offset_of_draws
-from ltr.files.npz import Array, read_arrays
+from ltr.files.npz import read_arrays
 from ltr.storage.featurized_jsonl import DRAWS, LARGEST_COLUMNS, checked_codes, refuse_other_shapes
 from ltr.storage.featurized_shards import ColumnShards, usable_part
 from ltr.training.trainable_shards import ShardArrays

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups, none_warnings
+from ltr.data.groups import Groups
+from ltr.data.none_of_these_groups import none_warnings
 from ltr.data.previous_tools import past_of
 from ltr.evaluation.baselines import baselines
 from ltr.evaluation.metrics.registry import CATALOGUE

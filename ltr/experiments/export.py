@@ -9,14 +9,15 @@ from ltr.config.run import load_config
 from ltr.data.config import DataConfig
 from ltr.data.exporters.registry import EXPORTERS, Exported
 from ltr.data.fingerprint import fingerprint
-from ltr.data.groups import key_order, none_warnings, without_none
+from ltr.data.groups import key_order
+from ltr.data.none_of_these_groups import none_warnings, without_none
 from ltr.errors import DataError, LtrWarning
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.read_data import read_data
 from ltr.experiments.shared_inputs import prepare
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.serving.router import load
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.plain_or_featurized_samples import read

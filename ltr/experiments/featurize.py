@@ -10,10 +10,11 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups, none_warnings, select, without_none
+from ltr.data.groups import Groups, select
 from ltr.data.none_candidates import RIGHT
+from ltr.data.none_of_these_groups import none_warnings, without_none
 from ltr.encoders.registry import AUTO
-from ltr.engines.config import warn_without_shards
+from ltr.engines.open_engine import warn_without_shards
 from ltr.errors import UsageError
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import drawn
@@ -21,7 +22,7 @@ from ltr.experiments.shared_inputs import nothing_to_choose, prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.storage.featurized_jsonl import load_columns, load_features, save_columns, sidecar, write_featurized
 from ltr.storage.featurized_shards import MANIFEST, STATE, read_manifest
 from ltr.storage.model_file import load_model

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, feature_configs
-from ltr.data.groups import Groups, groups_to_learn
+from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
+from ltr.data.none_of_these_groups import groups_to_learn
 from ltr.data.shards import SampleShards
-from ltr.engines.config import open_engine
 from ltr.engines.engine import Engine
+from ltr.engines.open_engine import open_engine
 from ltr.errors import DataError, count
 from ltr.experiments.featurize import Featurized, auto_encoder, with_none_rows
 from ltr.experiments.progress import OnProgress, Step, silent
@@ -20,7 +21,7 @@ from ltr.experiments.shared_inputs import encoder_name, nothing_to_choose
 from ltr.experiments.warnings import feature_warnings
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.files.temporary_directory import temporary_directory
 from ltr.storage.featurized_shards import COLUMNS_KIND, new_columns
 from ltr.storage.plain_or_featurized_samples import read_shards

@@ -13,13 +13,14 @@ import numpy as np
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.draw_rules_and_probabilities import DRAW_RULES
 from ltr.data.groups import Groups, read_groups
-from ltr.data.importers.importing import ImportSummary, import_samples
+from ltr.data.importers.import_samples import ImportSummary, import_samples
 from ltr.data.importers.tally import Count
 from ltr.encoders.registry import AUTO, best_installed
 from ltr.experiments.negative_sampling import draw_negatives
 from ltr.files.atomic_write import write_lines
 from ltr.files.output_replacement import new_files, refuse_existing
-from ltr.files.reading import AnyPath, read_lines
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import read_lines
 
 Line = dict[str, Any]
 

@@ -10,9 +10,9 @@ from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.added_negatives import Additions, with_additions
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.draw_rules_and_probabilities import NEAR, RANDOM, Draws
-from ltr.data.fingerprint import hashed, mixed
 from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
+from ltr.data.text_hashes import hashed, mixed
 from ltr.errors import SampleError, UsageError
 from ltr.features.nearest_tools import NearestTools
 

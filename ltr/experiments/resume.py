@@ -12,7 +12,7 @@ from ltr.data.config import source_names
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.experiments.progress import OnProgress, Step
 from ltr.experiments.read_data import Loaded
-from ltr.files.reading import STDIN, expand
+from ltr.files.path_arguments import STDIN, expand
 from ltr.storage.checkpoints import read_progress, read_task, refuse_other_task, write_checkpoint
 from ltr.storage.plain_or_featurized_samples import fingerprinted
 from ltr.storage.run_directory import inputs, is_whole, recorded_task

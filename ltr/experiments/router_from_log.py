@@ -18,10 +18,11 @@ from ltr.config.recipes import SPECIFICATION_RECIPE
 from ltr.config.run import load_config
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, foreign_catalogue, read_tools
 from ltr.data.data_frame_rows import Table, rows_of
-from ltr.data.groups import Groups, read_groups, without_none
-from ltr.data.importers import importing
-from ltr.data.importers.importing import ImportSummary, import_samples
+from ltr.data.groups import Groups, read_groups
+from ltr.data.importers import format_recognition
+from ltr.data.importers.import_samples import ImportSummary, import_samples
 from ltr.data.json_stream import sample_lines
+from ltr.data.none_of_these_groups import without_none
 from ltr.data.splits import TIME, TRACE
 from ltr.encoders.registry import AUTO, best_installed, encoder_kind
 from ltr.errors import DataError, FileError, LtrError, UsageError, count
@@ -31,10 +32,12 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.single_run import Finished, run_and_save
 from ltr.features.presets import RECOMMENDED
-from ltr.files.atomic_write import make_directory, write_lines, write_text
+from ltr.files.atomic_write import write_lines, write_text
 from ltr.files.directory_lock import locked
+from ltr.files.disk_steps import make_directory
 from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
-from ltr.files.reading import STDIN, AnyPath, ContentDigest, expand
+from ltr.files.path_arguments import STDIN, AnyPath, expand
+from ltr.files.reading import ContentDigest
 from ltr.reporting.report import write_report
 from ltr.storage.run_directory import REPORT, refuse_taken
 
@@ -162,8 +165,8 @@ def write_samples(source: AnyPath | Sequence[AnyPath] | Table, out: Path) -> Imp
     paths = expand(cast("AnyPath | Sequence[AnyPath]", source))
     if STDIN in paths:
         raise UsageError("stdin cannot be read a second time; name a file")
-    if any(importing.recognise(path) for path in paths):
-        return import_samples(importing.AUTO, paths, out)
+    if any(format_recognition.recognise(path) for path in paths):
+        return import_samples(format_recognition.AUTO, paths, out)
     read_groups(paths)  # as above: its lines
     lines = (line for path in paths for _, line in sample_lines(path) if line and not line.isspace())
     write_lines(out, (msgspec.json.format(line, indent=-1) for line in lines))

@@ -11,7 +11,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups, groups_to_learn, select
+from ltr.data.groups import Groups, select
+from ltr.data.none_of_these_groups import groups_to_learn
 from ltr.data.splits import TraceDigests, fold_borders, trace_digests
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, FileError

@@ -10,8 +10,8 @@ import msgspec
 from ltr.config.run import RunConfig
 from ltr.data.fingerprint import fingerprint
 from ltr.data.previous_tools import past_of
-from ltr.engines.config import open_engine
 from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.engines.open_engine import open_engine
 from ltr.errors import UsageError
 from ltr.evaluation.evaluate import Rules
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
@@ -25,7 +25,7 @@ from ltr.experiments.warnings import outdone_warnings
 from ltr.files.atomic_write import write_lines
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right, rules_up_to
 from ltr.results.hashed_queries import without_texts

@@ -30,7 +30,7 @@ from ltr.experiments.shared_inputs import nothing_to_choose, prior_of, refuse_ot
 from ltr.experiments.warnings import choice_warnings
 from ltr.features.crossfit import named_parts
 from ltr.files.mergeable_tables import Merging, Part, merged
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CrossValidation, rules_up_to
 from ltr.results.merged_evaluation import EvaluatedShards, Sums

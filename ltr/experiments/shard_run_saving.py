@@ -11,7 +11,7 @@ from ltr.experiments.resume import task_of_files
 from ltr.experiments.run_saving import write_all
 from ltr.experiments.shard_run import ShardsResult, run_shards
 from ltr.files.output_replacement import new_directory
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.results.hits_and_mistakes_by_tool import tool_records
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.storage.model_file import save_model

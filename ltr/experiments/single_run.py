@@ -13,7 +13,7 @@ from ltr.config.recipes import recipe_version
 from ltr.config.run import RunConfig, checked, relocated, render
 from ltr.configtext.parsed_document import Document, Value
 from ltr.data.data_frame_rows import Table, rows_of
-from ltr.engines.config import open_engine, warn_without_shards
+from ltr.engines.open_engine import open_engine, warn_without_shards
 from ltr.experiments.pipeline import RunResult, run
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.read_data import read_data
@@ -23,7 +23,7 @@ from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.hashed_queries import hash_texts, without_texts
 from ltr.results.hits_and_mistakes_by_tool import by_tool

@@ -16,8 +16,9 @@ from ltr.features.state_learners import Counted
 from ltr.features.tokenization import sparse_rows
 from ltr.features.tool_vector_products import ToolVectors
 from ltr.features.tools_and_answers import distinct_tools
+from ltr.files.digest_keys import digests
 from ltr.files.learned_state_types import learns
-from ltr.files.mergeable_tables import Part, digests, table
+from ltr.files.mergeable_tables import Part, table
 
 ROWS = 1 << 12  # graphs whose grams are merged at once
 

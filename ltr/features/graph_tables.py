@@ -10,10 +10,9 @@ import numpy as np
 
 from ltr.arrays import IntArray, Ragged, offsets_of
 from ltr.data.graphs import Graph
-from ltr.data.groups import Candidates, Groups
+from ltr.data.groups import Candidates, Groups, right_rows
 from ltr.data.integer_codes import Codes
 from ltr.features.registry import Context
-from ltr.features.row_queries import right_rows
 from ltr.features.tokenization import plain_tool_text
 
 

@@ -4,20 +4,20 @@ from itertools import pairwise
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, Ragged, State, chunks, ragged
-from ltr.data.groups import Candidates, Groups
+from ltr.arrays import Array, BoolArray, FloatArray, IntArray, Ragged, State, chunks, ragged
+from ltr.data.groups import Candidates, Groups, right_rows
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.features.graph_tables import graph_tables, right_graphs
 from ltr.features.linear_algebra import all_dots
 from ltr.features.registry import Context, Positive, feature
-from ltr.features.row_queries import query_texts, right_rows, row_queries
+from ltr.features.row_queries import query_texts, row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, positions
 from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
 from ltr.features.usual_graph_shape import EDGES, edge_keys, edge_table, spelled_edges, table_edges
+from ltr.files.digest_keys import digests, digests_of_bytes, halves, pairs, places
 from ltr.files.learned_state_types import Integers, Json, Offsets, Record, learns
-from ltr.files.mergeable_tables import Part, digests, digests_of_bytes, halves, pairs, places, table
-from ltr.files.npz import Array
+from ltr.files.mergeable_tables import Part, table
 
 NEIGHBOURS, SHARPNESS = 20, 10.0
 STORED = 20_000  # queries of a state

@@ -7,12 +7,11 @@ from typing import Self
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged
-from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.data.catalogues.tools import ToolCatalogue, tool_text
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors
 from ltr.features.linear_algebra import all_dots
-from ltr.features.specified_tool_features import tool_text
 from ltr.features.tokenization import Lexicon, plain_tool_text, sparse_rows
 
 QUERIES_AT_ONCE = 256

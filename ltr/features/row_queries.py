@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ltr.arrays import IntArray, lengths_of
-from ltr.data.groups import Candidates, Groups
+from ltr.data.groups import Candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +22,3 @@ def row_queries(candidates: Candidates) -> IntArray:
 def query_texts(candidates: Candidates, context: object) -> RowTexts:
     """The queries of the rows: texts for an encoder."""
     return RowTexts(candidates.query_texts, row_queries(candidates))
-
-
-def right_rows(groups: Groups) -> IntArray:
-    """The rows whose candidate was right."""
-    return np.flatnonzero(groups.labels > 0)

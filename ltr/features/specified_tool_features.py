@@ -3,6 +3,7 @@
 import numpy as np
 
 from ltr.arrays import FloatArray, State, distinct
+from ltr.data.catalogues.tools import tool_text
 from ltr.data.groups import Candidates
 from ltr.features.registry import Context, feature
 from ltr.features.row_queries import RowTexts, query_texts, row_queries
@@ -10,18 +11,6 @@ from ltr.features.state_learners import Counted
 from ltr.features.tool_popularity import count_wins
 from ltr.files.learned_state_types import Count, Json, Record, learns
 from ltr.files.mergeable_tables import Part, texts_of
-
-
-def tool_text(name: str, description: str = "", inputs: str = "") -> str:
-    """What an encoder reads of a tool; parts it does not have are left out.
-
-    >>> tool_text("get_weather", "Weather of a city", "city")
-    'Tool: get_weather. Description: Weather of a city Inputs: city'
-    >>> tool_text("get_weather")
-    'Tool: get_weather.'
-    """
-    parts = (("Description", description), ("Inputs", inputs))
-    return " ".join([f"Tool: {name}.", *(f"{part}: {text}" for part, text in parts if text)])
 
 
 def tool_texts(candidates: Candidates, context: object) -> RowTexts:

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, Ragged, State
-from ltr.files.mergeable_tables import Table, digests, spelled, table
-from ltr.files.npz import Array, pack_texts, unpack_texts
+from ltr.arrays import Array, FloatArray, IntArray, Ragged, State
+from ltr.files.digest_keys import digests
+from ltr.files.mergeable_tables import Table, spelled, table
+from ltr.files.packed_texts import pack_texts, unpack_texts
 
 
 def text_table(texts: Sequence[str], **columns: Array) -> State:

@@ -7,11 +7,11 @@ from itertools import chain
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, Ragged, offsets_of
+from ltr.arrays import Array, FloatArray, IntArray, Ragged, offsets_of
 from ltr.encoders.hashed_ngrams import text_grams
 from ltr.encoders.sparse_vectors import Sparse
-from ltr.files.mergeable_tables import Table, digests, spelled, table
-from ltr.files.npz import Array
+from ltr.files.digest_keys import digests
+from ltr.files.mergeable_tables import Table, spelled, table
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # a character is a word
 TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")

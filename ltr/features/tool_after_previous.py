@@ -7,8 +7,9 @@ from ltr.data.groups import Candidates, Groups
 from ltr.features.registry import Context, Positive, feature
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import most_frequent, names_table, positions, spelled_table, table_texts
+from ltr.files.digest_keys import digests, halves, pairs
 from ltr.files.learned_state_types import Floats, Integers, Record, TextTable, learns
-from ltr.files.mergeable_tables import Part, digests, halves, pairs, table
+from ltr.files.mergeable_tables import Part, table
 
 MOST_PAIRS = 1 << 20  # of a tool and the one before it: the size of the state
 

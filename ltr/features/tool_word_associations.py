@@ -15,8 +15,9 @@ from ltr.features.text_tables import most_frequent, place_of, spelled_table, tab
 from ltr.features.tokenization import Lexicon, sparse_rows
 from ltr.features.tool_vector_products import Postings, ToolVectors
 from ltr.features.tools_and_answers import distinct_tools, right_answers
+from ltr.files.digest_keys import digests, halves, pairs, places
 from ltr.files.learned_state_types import Floats, Integers, Record, TextTable, learns
-from ltr.files.mergeable_tables import Part, digests, halves, pairs, places, table
+from ltr.files.mergeable_tables import Part, table
 
 LEAST = 2  # answers in which two words must meet: to meet once says nothing
 MOST_PAIRS = 1 << 20  # of words in a state

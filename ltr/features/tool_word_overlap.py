@@ -15,8 +15,9 @@ from ltr.features.text_tables import most_frequent, names_table, place_of, spell
 from ltr.features.tokenization import Lexicon, sparse_rows
 from ltr.features.tool_vector_products import ToolVectors
 from ltr.features.tools_and_answers import distinct_tools, right_answers
+from ltr.files.digest_keys import digests, halves, pairs, place_counts, places
 from ltr.files.learned_state_types import Amount, Count, Floats, Integers, Json, Record, TextTable, learns
-from ltr.files.mergeable_tables import Part, digests, halves, pairs, place_counts, places, table
+from ltr.files.mergeable_tables import Part, table
 
 K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a long text is discounted
 MOST_PAIRS = 1 << 20  # of a tool and a word: the size of the state of tool.words

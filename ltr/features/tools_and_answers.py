@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import IntArray, distinct
-from ltr.data.groups import Candidates, Groups
+from ltr.data.groups import Candidates, Groups, right_rows
 from ltr.features.graph_tables import graph_tables
 from ltr.features.registry import Context
-from ltr.features.row_queries import right_rows, row_queries
+from ltr.features.row_queries import row_queries
 from ltr.features.tokenization import plain_tool_text
 
 

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums
-from ltr.data.groups import Candidates, Groups
+from ltr.arrays import Array, FloatArray, IntArray, Ragged, State, code_sums
+from ltr.data.groups import Candidates, Groups, right_rows
 from ltr.features.graph_tables import graph_tables, right_graphs
 from ltr.features.registry import Context, feature
-from ltr.features.row_queries import right_rows, row_queries
+from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import looked_up, names_table, spelled_table, table_texts, text_table
+from ltr.files.digest_keys import digests, halves, pairs, places
 from ltr.files.learned_state_types import Integers, Json, Record, TextTable, learns
-from ltr.files.mergeable_tables import Part, Table, digests, halves, pairs, places, table, texts_of
-from ltr.files.npz import Array
+from ltr.files.mergeable_tables import Part, Table, table, texts_of
 
 RIDGE = 0.1  # keeps the three numbers of graph.size defined on few groups
 EDGES = TextTable("ends of edges", pairs=Integers("edges", 2, below="ends of edges"))  # the type of an edge_table

@@ -6,20 +6,18 @@
 import io
 import os
 import re
-import stat
-import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ltr.errors import DiskError
-from ltr.files.reading import BLOCK, AnyPath, reason, zstd_module
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import BLOCK, zstd_module
 
 if TYPE_CHECKING:
-    import msgspec
     from _typeshed import ReadableBuffer
+from ltr.files.disk_steps import named_failures, refuse_special, sync_directory
 
 TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 
@@ -81,36 +79,6 @@ def atomic_file(path: AnyPath) -> Iterator[Sink]:
         sink.discard()
 
 
-def refuse_special(path: Path) -> None:
-    """Raise for what a rename would wrongly replace: a directory, a link, a pipe, a device such as /dev/null."""
-    with named_failures(path):
-        mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
-    if not stat.S_ISREG(mode):
-        kinds = {stat.S_IFDIR: "a directory", stat.S_IFLNK: "a link"}
-        kind = kinds.get(stat.S_IFMT(mode), "not a regular file")
-        raise DiskError(str(path), f"{kind}; it cannot be replaced")
-
-
-@contextmanager
-def named_failures(path: Path) -> Iterator[None]:
-    """Failures of the system in the block become errors that name the path."""
-    try:
-        yield
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise DiskError(str(path), reason(error)) from error
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the names in the directory durable: a power cut takes none of them back."""
-    if sys.platform == "win32":  # a directory cannot be opened there, and a rename is durable without
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def write_bytes(path: AnyPath, content: bytes) -> None:
     """Write the content under the path, complete or not at all."""
     with atomic_file(path) as sink:
@@ -150,30 +118,3 @@ def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
             waiting, size = [], 0
     if waiting:
         yield b"\n".join([*waiting, b""])
-
-
-def encode_lines(rows: Iterable["msgspec.Struct | Mapping[str, Any]"]) -> Iterator[bytes]:
-    """Each struct or mapping as one line of JSON, without its end. A number that is not finite would become null.
-
-    >>> import msgspec
-    >>> row = msgspec.defstruct("Row", [("trace_id", str), ("rank", int)])
-    >>> list(encode_lines([row("t1", 2)]))
-    [b'{"trace_id":"t1","rank":2}']
-    """
-    import msgspec
-
-    return map(msgspec.json.Encoder().encode, rows)
-
-
-def make_directory(path: AnyPath) -> Path:
-    """The directory, made with its parents when it is not there."""
-    directory = Path(path)
-    with named_failures(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-    return directory
-
-
-def remove(path: AnyPath) -> None:
-    """Remove the file, if it is there."""
-    with named_failures(Path(path)):
-        Path(path).unlink(missing_ok=True)

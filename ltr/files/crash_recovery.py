@@ -1,11 +1,12 @@
 """What a process that was killed between two renames has put aside stands again where it stood."""
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from ltr.files.advisory_locks import locked_directory
 
 RENAMING = 1.0  # seconds for another process to finish its renames, which take less than one of them
 
@@ -79,29 +80,3 @@ def _files(aside: Path, place: Path) -> None:
     for folder in sorted(aside.rglob("*"), reverse=True):
         folder.rmdir()
     aside.rmdir()
-
-
-def locked_directory(directory: Path) -> int | None:
-    """The descriptor that holds the lock of the directory; None where directories cannot be locked.
-
-    BlockingIOError: another process holds it.
-    """
-    if sys.platform == "win32":
-        return None
-    import fcntl
-
-    try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor

@@ -6,9 +6,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ltr.errors import RunError
-from ltr.files.atomic_write import make_directory
-from ltr.files.crash_recovery import locked_directory, put_back
-from ltr.files.reading import AnyPath
+from ltr.files.advisory_locks import locked_directory
+from ltr.files.crash_recovery import put_back
+from ltr.files.disk_steps import make_directory
+from ltr.files.path_arguments import AnyPath
 
 
 @contextmanager

@@ -1,12 +1,8 @@
 """Installed packages, which are not imported: whether they are there, how to install one, its files and digests."""
 
-import hashlib
 import importlib.metadata
 import importlib.util
-from functools import cache
 from pathlib import Path
-
-from ltr.files.reading import read_blocks
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -37,18 +33,3 @@ def major_version(distribution: str) -> str:
     'numpy '
     """
     return f"{distribution} {importlib.metadata.version(distribution).partition('.')[0]}"
-
-
-def sha256(path: Path) -> str:
-    """The digest of a file, read once in a process unless the file changes."""
-    status = path.stat()
-    return _sha256(path, status.st_size, status.st_mtime_ns)
-
-
-@cache
-def _sha256(path: Path, _size: int, _changed: int) -> str:
-    """The digest, computed again where size or time of change, which only tell files apart, differ."""
-    digest = hashlib.sha256()
-    for block in read_blocks(path):
-        digest.update(block)
-    return digest.hexdigest()

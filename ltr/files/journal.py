@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ltr.errors import FileError
-from ltr.files.atomic_write import named_failures, refuse_special, sync_directory
-from ltr.files.reading import AnyPath, reason
+from ltr.errors import FileError, reason
+from ltr.files.disk_steps import named_failures, refuse_special, sync_directory
+from ltr.files.path_arguments import AnyPath
 
 DIGEST = 16  # hexadecimal digits before the content of a line
 

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Protocol, TypeVar
 import msgspec
 import numpy as np
 
+from ltr.arrays import Array
 from ltr.errors import DataError
-from ltr.files.npz import Array, unpack_texts
+from ltr.files.packed_texts import unpack_texts
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -3,23 +3,20 @@
 A key is the digest of a text, or a pair of digests: it means the same in every shard.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import accumulate
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, Ragged, run_starts
+from ltr.arrays import Array, FloatArray, IntArray, Ragged, run_starts
+from ltr.files.digest_keys import KEY, firsts
 from ltr.files.freed_memory import MOST_KEPT, return_freed_memory
-from ltr.files.npz import Array, pack_texts, unpack_texts
+from ltr.files.packed_texts import pack_texts, unpack_texts
 from ltr.files.spilled_arrays import BLOCK, blocks_by_key, byte_count, drop_read_pages, on_disk
 
-KEY = "S8"  # of one text: collisions among 2^20 texts have a chance of 3 in 100 million
-WANTED_AT_ONCE = 1 << 20
-MOST_ALIKE = 16  # keys that begin alike: with more, they are no digests
 NOTHING: Mapping[str, Any] = {}  # no columns
 AnyPart = TypeVar("AnyPart")
 
@@ -69,7 +66,7 @@ def table(keys: Array, sums: Mapping[str, Any] = NOTHING, *, facts: Mapping[str,
     """The table of keys in any order, where a key may stand often: its sums are added in the order of the rows.
 
     >>> texts = ["b", "a", "b"]
-    >>> counts = table(digests(texts), {"times": np.array([1, 1, 1])}, facts={"text": spelled(texts)})
+    >>> counts = table(np.array(texts, dtype=KEY), {"times": np.array([1, 1, 1])}, facts={"text": spelled(texts)})
     >>> sorted(zip(texts_of(counts.facts["text"]), counts.sums["times"].tolist()))
     [('a', 1), ('b', 2)]
     """
@@ -185,8 +182,8 @@ def _together_in_memory(tables: Sequence[Table]) -> Table:
 def spilled(part: Part) -> Part:
     """The part, its large tables on disk.
 
-    >>> spilled({"texts": table(digests(["a"]))})["texts"].keys == digests(["a"])
-    array([ True])
+    >>> spilled({"texts": table(np.array([b"a"], dtype=KEY))})["texts"].keys
+    array([b'a'], dtype='|S8')
     """
     columns = {name: _columns(table) for name, table in part.items()}
     are_large = {name for name, of_table in columns.items() if byte_count(of_table) > LARGEST_IN_MEMORY}
@@ -237,7 +234,7 @@ def parts_without_each(parts: Sequence[Part], *, in_memory: int | None = None) -
 
     Tables that have more than `in_memory` bytes together, or LARGEST_IN_MEMORY, are merged on disk for each.
 
-    >>> shards = [{"texts": table(digests([text]), {"times": np.ones(1)})} for text in ("a", "b", "b")]
+    >>> shards = [{"texts": table(np.array([key], dtype=KEY), {"times": np.ones(1)})} for key in (b"a", b"b", b"b")]
     >>> [part["texts"].sums["times"].tolist() for part in parts_without_each(shards)]
     [[2.0], [1.0, 1.0], [1.0, 1.0], [1.0, 2.0]]
     """
@@ -288,100 +285,6 @@ def merges_without_each(parts: Sequence[AnyPart], merge: Callable[[AnyPart, AnyP
         earlier = merge(earlier, part)
     yield earlier
     yield merge(earlier, parts[-1])
-
-
-def digests(texts: Sequence[str]) -> Array:
-    """The key of each text.
-
-    >>> len(np.unique(digests(["a", "b", "a"])))
-    2
-    """
-    return digests_of_bytes([text.encode() for text in texts])
-
-
-def digests_of_bytes(contents: Sequence[bytes]) -> Array:
-    """The key of each content."""
-    return np.frombuffer(b"".join(map(_digest, contents)), dtype=KEY)
-
-
-@lru_cache(maxsize=1 << 14)  # names come again in every shard
-def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=8).digest()
-
-
-def numbers_as_keys(numbers: IntArray) -> Array:
-    """The key of each integer from 0, in the order of the integers.
-
-    >>> integers_of(numbers_as_keys(np.array([256, 1])))
-    array([256,   1])
-    """
-    return numbers.astype(">u8").view(KEY)
-
-
-def integers_of(keys: Array) -> IntArray:
-    """The integers of `numbers_as_keys`."""
-    return np.ascontiguousarray(keys).view(">u8").astype(np.int64)
-
-
-def pairs(left: Array, right: Array) -> Array:
-    """The key of each pair of keys; pairs are in the order of the left, those of one left in that of the right."""
-    return np.stack([left, right], axis=1).view("S16").ravel()
-
-
-def halves(keys: Array) -> tuple[Array, Array]:
-    """The left and the right keys of pairs.
-
-    >>> halves(pairs(digests(["a"]), digests(["b"])))[1] == digests(["b"])
-    array([ True])
-    """
-    halves_of_keys = keys.view(KEY).reshape(-1, 2)
-    return halves_of_keys[:, 0], halves_of_keys[:, 1]
-
-
-def places(keys: Array, wanted: Array) -> IntArray:
-    """Where each of the wanted keys of one text stands, all of them among keys that rise.
-
-    >>> places(numbers_as_keys(np.array([3, 7])), numbers_as_keys(np.array([7, 3])))
-    array([1, 0])
-    """
-    listed, sought = (np.ascontiguousarray(column).view(">u8").astype(np.uint64) for column in (keys, wanted))
-    bits = np.uint64(64 - (4 * len(listed)).bit_length())
-    begins = np.searchsorted(listed >> bits, np.arange((1 << (64 - int(bits))) + 1, dtype=np.uint64))
-    if np.diff(begins).max() > MOST_ALIKE:
-        return np.searchsorted(listed, sought)
-    place = begins[sought >> bits]  # digests are spread evenly: nearly all stand where they are first looked for
-    left = np.flatnonzero(listed[place] != sought)
-    while len(left):
-        place[left] += 1
-        left = left[listed[place[left]] != sought[left]]
-    return place
-
-
-def place_counts(keys: Array, wanted: Array) -> IntArray:
-    """How often each of some keys that rise is wanted; the wanted may lie on disk, and are read block by block.
-
-    >>> place_counts(numbers_as_keys(np.array([3, 7])), numbers_as_keys(np.array([7, 3, 7])))
-    array([1, 2])
-    """
-    counts = np.zeros(len(keys), dtype=np.int64)
-    for first in range(0, len(wanted), WANTED_AT_ONCE):
-        counts += np.bincount(places(keys, wanted[first : first + WANTED_AT_ONCE]), minlength=len(keys))
-    drop_read_pages({"wanted": wanted})
-    return counts
-
-
-def firsts(keys: Array) -> IntArray:
-    """The first place of each distinct key, of keys that rise.
-
-    >>> firsts(np.sort(digests(["a", "b", "a"])))
-    array([0, 2])
-    """
-    if not len(keys):
-        return np.empty(0, dtype=np.int64)
-    words = np.ascontiguousarray(keys).view(np.uint64).reshape(len(keys), -1)  # far quicker to compare than bytes
-    is_first = np.ones(len(keys), dtype=bool)
-    is_first[1:] = (words[1:, 0] != words[:-1, 0]) | (words[1:, -1] != words[:-1, -1])
-    return np.flatnonzero(is_first)
 
 
 def spelled(texts: Sequence[str]) -> Ragged:

@@ -5,16 +5,15 @@ import os
 import re
 import struct
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ltr.arrays import Array
 from ltr.errors import FileError
-from ltr.files.reading import AnyPath, regular_file, shown
-
-Array = npt.NDArray[Any]
+from ltr.files.path_arguments import AnyPath, shown
+from ltr.files.reading import regular_file
 
 MAGIC = b"\x93NUMPY\x01\x00"
 LONGEST_HEADER = 1 << 12
@@ -93,27 +92,3 @@ def _header(member: IO[bytes]) -> tuple[tuple[int, ...], "np.dtype[Any]"]:
     if header is None:
         raise ValueError("an array is not of plain numbers in C order")
     return tuple(int(size) for size in header[2].split(b",") if size.strip()), np.dtype(header[1].decode())
-
-
-def pack_texts(texts: Sequence[str]) -> tuple[Array, Array]:
-    """Texts as UTF-8 bytes one after the other, and where each ends.
-
-    >>> content, ends = pack_texts(["ab", "", "c"])
-    >>> content.tobytes(), ends.tolist()
-    (b'abc', [2, 2, 3])
-    """
-    joined = "".join(texts)
-    lengths = map(len, texts if joined.isascii() else map(str.encode, texts))  # in ASCII a character is a byte
-    return np.frombuffer(joined.encode(), dtype=np.uint8), np.cumsum([*lengths], dtype=np.int64)
-
-
-def unpack_texts(content: Array, ends: Array) -> tuple[str, ...]:
-    """The texts of `pack_texts`; a ValueError when content and ends do not fit.
-
-    >>> unpack_texts(*pack_texts(["ab", "", "c"]))
-    ('ab', '', 'c')
-    """
-    joined, starts = content.tobytes(), [0, *ends.tolist()]
-    if starts[-1] != len(joined) or any(first > last for first, last in zip(starts, starts[1:], strict=False)):
-        raise ValueError("texts and their ends do not fit")
-    return tuple(joined[first:last].decode() for first, last in zip(starts, starts[1:], strict=False))

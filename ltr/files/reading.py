@@ -1,20 +1,20 @@
 """Bytes, lines and digests of plain and compressed files; an error says why a file cannot be read."""
 
+import hashlib
 import os
 import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ltr.errors import FileError, SampleError, UsageError
+from ltr.errors import FileError, SampleError, UsageError, reason
 from ltr.files.crash_recovery import put_back
+from ltr.files.path_arguments import STDIN, AnyPath, shown
 
-AnyPath = str | os.PathLike[str]
-
-STDIN = "-"
 BLOCK = 1 << 20
 LARGEST_LINE = 64  # MiB, of a line or a JSON value, unless LTR_LARGEST_LINE says another number
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -233,42 +233,16 @@ def zstd_module() -> Any:
     return zstd
 
 
-def expand(patterns: AnyPath | Iterable[AnyPath]) -> list[str]:
-    """The files of names and globs; a glob stands for the regular files that match it, sorted.
-
-    The name of an existing file is never a glob, even with brackets. A glob that matches nothing is an error.
-    """
-    import glob
-
-    files: list[str] = []
-    for name in [patterns] if isinstance(patterns, str | os.PathLike) else patterns:
-        pattern = os.fspath(name)
-        if not glob.has_magic(pattern) or os.path.lexists(pattern):
-            files.append(pattern)
-            continue
-        matches = sorted(filter(os.path.isfile, glob.glob(pattern, recursive=True)))  # noqa: PTH207
-        if not matches:
-            raise FileError(pattern, "no regular file matches")
-        files += matches
-    if files.count(STDIN) > 1:
-        raise UsageError("- (stdin) can be read once only")
-    return files
+def sha256(path: Path) -> str:
+    """The digest of a file, read once in a process unless the file changes."""
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
 
 
-def shown(path: AnyPath) -> str:
-    """The name to print for a path.
-
-    >>> shown("-")
-    '<stdin>'
-    """
-    return "<stdin>" if os.fspath(path) == STDIN else os.fspath(path)
-
-
-def reason(error: Exception) -> str:
-    """The reason that the system gives, without error number and path.
-
-    >>> reason(OSError(28, "No space left on device"))
-    'no space left on device'
-    """
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return text[:1].lower() + text[1:]
+@cache
+def _sha256(path: Path, _size: int, _changed: int) -> str:
+    """The digest, computed again where size or time of change, which only tell files apart, differ."""
+    digest = hashlib.sha256()
+    for block in read_blocks(path):
+        digest.update(block)
+    return digest.hexdigest()

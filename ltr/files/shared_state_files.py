@@ -8,10 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ltr.arrays import State
-from ltr.errors import DiskError, FileError
-from ltr.files.npz import Array
-from ltr.files.reading import reason
+from ltr.arrays import Array, State
+from ltr.errors import DiskError, FileError, reason
 
 LARGEST_IN_MEMORY = 1 << 18  # bytes of an array; a larger one goes to the file
 

@@ -10,10 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from ltr.arrays import IntArray
-from ltr.errors import DiskError
-from ltr.files.npz import Array
-from ltr.files.reading import reason
+from ltr.arrays import Array, IntArray
+from ltr.errors import DiskError, reason
 from ltr.files.temporary_directory import folder_shown
 
 BLOCK = 16 << 20  # bytes of columns that are read at once

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ltr.errors import DiskError
-from ltr.files.crash_recovery import locked_directory
-from ltr.files.reading import reason
+from ltr.errors import DiskError, reason
+from ltr.files.advisory_locks import locked_directory
 
 PREFIX = "ltr-shards-"
 YOUNG = 60.0  # seconds in which a directory may not be locked yet by whoever makes it

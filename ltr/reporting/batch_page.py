@@ -9,9 +9,10 @@ import msgspec
 from ltr.errors import count
 from ltr.evaluation.metrics.ranking_measures import TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
-from ltr.files.atomic_write import make_directory, write_bytes, write_text
+from ltr.files.atomic_write import write_bytes, write_text
+from ltr.files.disk_steps import make_directory
 from ltr.files.output_replacement import new_files
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.reporting.cell_formats import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.escaping import in_markdown

@@ -7,7 +7,7 @@ from ltr.errors import UsageError
 from ltr.files.atomic_write import write_text
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.reporting.batch_page import batch_view
 from ltr.reporting.bench_page import bench_view
 from ltr.reporting.comparison_page import comparison_view

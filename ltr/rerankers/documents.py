@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ltr.data.catalogues.tools import tool_text
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Candidates, Groups, select
-from ltr.features.specified_tool_features import tool_text
 
 CandidateKey = tuple[str, str, str]  # trace_id, node_id and name
 

@@ -11,7 +11,7 @@ from ltr.evaluation.bootstrap import RESAMPLES
 from ltr.evaluation.metrics.ranking_measures import MRR
 from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.significance import PERMUTATIONS, differences, effect_size, holm, paired_t_p, wins
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.results.paired_difference import Pairing, pair_metric, pair_queries, refuse_incomparable
 from ltr.results.stored_evaluation import StoredEvaluation, read_stored_evaluation
 

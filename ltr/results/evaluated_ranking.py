@@ -10,8 +10,8 @@ from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import Groups, Past, key_order
-from ltr.data.jsonlines import excerpt
 from ltr.data.previous_tools import past_of
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.abstention_measures import AbstentionMeasures
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
@@ -23,7 +23,7 @@ from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import Curve
 from ltr.evaluation.none_of_these_measures import NoneMeasures
 from ltr.evaluation.ranking import BestFeature, Ranking, Ties, rank
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.results.breakdown import Breakdown, break_down
 from ltr.results.prompt_token_savings import PromptSums, tokens_of_rows
 

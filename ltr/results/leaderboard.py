@@ -12,8 +12,9 @@ from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.metrics.registry import named
 from ltr.evaluation.ranking import BestFeature
 from ltr.files.crash_recovery import put_back
-from ltr.files.names_and_paths import path_from
-from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import read_bytes
+from ltr.files.relative_paths import path_from
 from ltr.results.paired_difference import WinnersTest, paired_test
 from ltr.results.tools_seen_in_training import KNOWN, UNSEEN
 from ltr.storage.evaluation_records import IntervalRecord, MetricsRecord

@@ -8,7 +8,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.bootstrap import Interval, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import differences, permutation_p, unit_sums
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.results.stored_evaluation import Key, StoredEvaluation, read_stored_evaluation
 
 RULES = {

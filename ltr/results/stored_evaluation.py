@@ -9,7 +9,8 @@ from ltr.arrays import FloatArray
 from ltr.data.jsonlines import records
 from ltr.errors import FileError
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
-from ltr.files.reading import AnyPath, read_lines
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import read_lines
 from ltr.storage.evaluation_records import MetricsRecord, QueryRecord
 from ltr.storage.record_reader import read_record
 from ltr.storage.run_directory import METRICS, PER_QUERY

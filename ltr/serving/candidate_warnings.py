@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.groups import Candidates
-from ltr.data.jsonlines import excerpt
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import count
 from ltr.storage.feature_state import fit_digest
 from ltr.storage.model_file import StoredModel

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ltr import __version__
-from ltr.data.jsonlines import excerpt
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import LtrError, UsageError
 from ltr.files.installed_packages import install_line
 from ltr.serving import DEFAULT_K

@@ -12,9 +12,11 @@ from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.offered_tools import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText
 from ltr.data.groups import Candidates
-from ltr.data.jsonlines import excerpt, records
+from ltr.data.jsonlines import records
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import OutcomeError, SampleError, UsageError, suggestion
-from ltr.files.reading import AnyPath, read_lines, shown
+from ltr.files.path_arguments import AnyPath, shown
+from ltr.files.reading import read_lines
 from ltr.serving.rank_options import checked_queries, refuse_unusable_names
 
 NONE: Final = "none"  # the right answer of a query for which nothing that was offered is right

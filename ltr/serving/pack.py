@@ -12,11 +12,12 @@ import msgspec
 
 from ltr import __version__
 from ltr.data.jsonlines import records
-from ltr.errors import DiskError, count
+from ltr.errors import DiskError, count, reason
 from ltr.files.atomic_write import atomic_file, write_lines, write_text
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import DirectoryKind, new_directory, new_files, refuse_existing
-from ltr.files.reading import AnyPath, read_bytes, read_lines, reason
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import read_bytes, read_lines
 from ltr.serving.answers import Answer
 from ltr.serving.router import Router, load
 from ltr.serving.shortlist import MOST_SCORED

@@ -10,11 +10,11 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.groups import Candidates, key_order
-from ltr.encoders.cached_encoder import ServedEncoder
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.precomputed_tables import Tables, all_extended, tools_of_rows
 from ltr.features.registry import StateMemo, ToolList
 from ltr.files.freed_memory import return_freed_memory
+from ltr.serving.served_encoder import ServedEncoder
 from ltr.serving.shortlist import Shortlist
 
 if TYPE_CHECKING:

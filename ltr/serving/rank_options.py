@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Self, TypedDict
 
-from ltr.data.jsonlines import excerpt
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import UsageError, suggestion
 from ltr.serving import DEFAULT_K
 

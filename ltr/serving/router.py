@@ -14,12 +14,13 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.data.catalogue_as_candidates import graph_candidates
 from ltr.data.catalogues.offered_tools import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts, without_none
+from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts
+from ltr.data.none_of_these_groups import without_none
 from ltr.data.supplied_feature_names import refuse_other_columns
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.crossfit import FittedFeatures
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
 from ltr.serving.candidate_warnings import candidate_warnings

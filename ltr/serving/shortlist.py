@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, State
 from ltr.data.groups import Candidates
-from ltr.encoders.cached_encoder import CachedEncoder, ServedEncoder, cached_texts
+from ltr.encoders.cached_encoder import CachedEncoder, cached_texts
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.sparse_vectors import Sparse
@@ -20,6 +20,7 @@ from ltr.features.text_tables import table_texts
 from ltr.features.tokenization import clauses
 from ltr.features.tool_vector_products import Postings
 from ltr.files.learned_state_types import Record, TextTable, declared_type
+from ltr.serving.served_encoder import ServedEncoder
 from ltr.storage.model_file import StoredModel
 
 MOST_SCORED = 10_000  # tools of a catalogue that is ranked without a cut

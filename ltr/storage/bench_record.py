@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 
 from ltr.errors import FileError
-from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import read_bytes
 
 BENCH = "bench.json"
 FORMAT = "ltr-bench/2"

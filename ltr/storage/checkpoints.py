@@ -10,8 +10,10 @@ import msgspec
 import numpy as np
 
 from ltr.errors import FileError, ResumeError
-from ltr.files.atomic_write import TEMPORARY, make_directory, remove, write_bytes
-from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.atomic_write import TEMPORARY, write_bytes
+from ltr.files.disk_steps import make_directory, remove
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import read_bytes
 from ltr.storage.model_file import LARGEST_ARRAYS
 from ltr.storage.run_record import TaskRecord
 from ltr.training.config import Progress

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from ltr.arrays import State
+from ltr.arrays import Array, State
 from ltr.data.schema import Kind
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.registry import encoder_kind
@@ -15,7 +15,6 @@ from ltr.errors import DataError, UsageError
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.learned_state_types import declared_type, refuse_other_type
-from ltr.files.npz import Array
 from ltr.plugins import OURS
 from ltr.storage.record_reader import Json
 from ltr.training.piecewise_linear_curves import MOST as MOST_KNOTS

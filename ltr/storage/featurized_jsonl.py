@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import msgspec
 import numpy as np
 
-from ltr.arrays import LARGEST, FloatArray, IntArray, as_floats, as_offsets, as_weights, refuse_outside
+from ltr.arrays import LARGEST, Array, FloatArray, IntArray, as_floats, as_offsets, as_weights, refuse_outside
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.draw_rules_and_probabilities import DRAW_RULES, LOGGED, Draws
 from ltr.data.groups import Candidates, Groups
@@ -19,8 +19,10 @@ from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.atomic_write import write_bytes, write_lines
-from ltr.files.npz import Array, pack_texts, read_arrays, unpack_texts, write_arrays
-from ltr.files.reading import STDIN, AnyPath, ContentDigest, digest_file, read_bytes, shown
+from ltr.files.npz import read_arrays, write_arrays
+from ltr.files.packed_texts import pack_texts, unpack_texts
+from ltr.files.path_arguments import STDIN, AnyPath, shown
+from ltr.files.reading import ContentDigest, digest_file, read_bytes
 from ltr.logs import LOG, stage
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, fit_digest, restored_features
 from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT

@@ -17,7 +17,7 @@ from typing import Annotated, Final, Literal, overload
 import msgspec
 import numpy as np
 
-from ltr.arrays import FloatArray
+from ltr.arrays import Array, FloatArray
 from ltr.data.groups import Groups
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
@@ -26,9 +26,10 @@ from ltr.features.crossfit import FittedFeatures
 from ltr.files.atomic_write import write_bytes
 from ltr.files.crash_recovery import put_back
 from ltr.files.directory_lock import locked
-from ltr.files.npz import Array, read_arrays, write_arrays
+from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.output_replacement import DirectoryKind, new_directory
-from ltr.files.reading import AnyPath, digest_file
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import digest_file
 from ltr.logs import LOG
 from ltr.storage.feature_state import fit_digest
 from ltr.storage.featurized_jsonl import (

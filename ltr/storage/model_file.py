@@ -9,13 +9,14 @@ from typing import Annotated, Final, Literal
 import msgspec
 import numpy as np
 
-from ltr.arrays import LARGEST, FloatArray
+from ltr.arrays import LARGEST, Array, FloatArray
 from ltr.data.schema import Kind
 from ltr.errors import DataError, FileError, LtrError
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.crash_recovery import put_back
-from ltr.files.npz import Array, read_arrays, write_arrays
-from ltr.files.reading import AnyPath, read_bytes
+from ltr.files.npz import read_arrays, write_arrays
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import read_bytes
 from ltr.storage.abstain_rule import AbstainRule
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, restored_features
 from ltr.storage.record_reader import refuse_earlier

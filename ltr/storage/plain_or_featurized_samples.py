@@ -14,7 +14,8 @@ from ltr.data.previous_tools import past_from_labels
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import DataError, FileError, UsageError
 from ltr.features.crossfit import FittedFeatures
-from ltr.files.reading import STDIN, digest_file, expand
+from ltr.files.path_arguments import STDIN, expand
+from ltr.files.reading import digest_file
 from ltr.storage.feature_state import fit_digest
 
 if TYPE_CHECKING:

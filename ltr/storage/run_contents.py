@@ -10,7 +10,8 @@ import msgspec
 from ltr.data.jsonlines import records
 from ltr.files.atomic_write import write_bytes, write_lines, write_text
 from ltr.files.crash_recovery import put_back
-from ltr.files.reading import AnyPath, read_bytes, read_lines
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import read_bytes, read_lines
 from ltr.storage.evaluation_records import ExampleRecord, MetricsRecord, QueryRecord, ToolRecord
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL, ModelRecord
 from ltr.storage.record_reader import Json, read_record

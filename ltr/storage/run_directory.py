@@ -14,9 +14,9 @@ from ltr import __version__
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import FileError, UsageError
 from ltr.files.atomic_write import write_bytes, write_lines
-from ltr.files.names_and_paths import path_from
 from ltr.files.output_replacement import DirectoryKind, refuse_foreign
-from ltr.files.reading import STDIN, AnyPath, shown
+from ltr.files.path_arguments import STDIN, AnyPath, shown
+from ltr.files.relative_paths import path_from
 from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.model_file import ARRAYS, MODEL

@@ -8,7 +8,8 @@ import msgspec
 
 from ltr.errors import FileError
 from ltr.files.crash_recovery import put_back
-from ltr.files.reading import AnyPath, digest_file
+from ltr.files.path_arguments import AnyPath
+from ltr.files.reading import digest_file
 from ltr.storage.record_reader import Json, read_record
 
 RUN, TOOLS = "run.json", "tools.jsonl"  # TOOLS: the catalogue that the run ranks

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.arrays import FloatArray, Ragged
+from ltr.arrays import Array, FloatArray, Ragged
 from ltr.errors import FileError
 from ltr.files.mergeable_tables import Part, Table
-from ltr.files.npz import DAMAGES, Array, read_arrays, write_arrays
-from ltr.files.reading import AnyPath
+from ltr.files.npz import DAMAGES, read_arrays, write_arrays
+from ltr.files.path_arguments import AnyPath
 from ltr.training.none_logit import INPUTS, is_curvature
 
 UPDATE, COMPACTED, JOURNAL = "update.npz", "compacted.npz", "outcomes.journal"

@@ -90,7 +90,8 @@ def json_case(path: Path) -> tuple[float, float, float]:
 
 def write_case(case: str, path: Path) -> tuple[float, float, float]:
     """200,000 records of a query into lines."""
-    from ltr.files.atomic_write import encode_lines, write_lines
+    from ltr.data.jsonlines import encode_lines
+    from ltr.files.atomic_write import write_lines
 
     rows = [record(n) for n in range(200_000)]
     row_type = msgspec.defstruct("Row", [(name, type(value)) for name, value in rows[0].items()])

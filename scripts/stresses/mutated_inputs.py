@@ -20,7 +20,8 @@ from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.importing import IMPORTERS, import_samples
+from ltr.data.importers.import_samples import import_samples
+from ltr.data.importers.importer_registry import IMPORTERS
 from ltr.data.shards import sample_shards
 from ltr.errors import ConfigError, LtrError
 from ltr.experiments.featurize import featurize_and_save

@@ -10,12 +10,14 @@ from ltr.arrays import IntArray
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.graphs import Graph, decode_graph
 from ltr.data.integer_codes import Codes
-from ltr.data.jsonlines import excerpt, records
+from ltr.data.jsonlines import records
 from ltr.data.sample_reader import Samples
 from ltr.data.schema import NO_TREE, Id
 from ltr.data.source_files import place
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import FieldError, FileError, LtrError, SampleError
-from ltr.files.reading import STDIN, AnyPath, read_lines, shown
+from ltr.files.path_arguments import STDIN, AnyPath, shown
+from ltr.files.reading import read_lines
 
 NEEDED = {
     "": "one JSON object a line is needed",

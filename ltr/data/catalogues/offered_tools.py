@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ltr.data.catalogues.tool_list_formats import DESCRIPTIONS, NAMES, SCHEMAS, listed_tool
 from ltr.data.catalogues.tools import ToolText
-from ltr.data.jsonlines import excerpt
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import FieldError, UsageError
 
 FIELDS = ("function", *NAMES, *DESCRIPTIONS, "inputs", *SCHEMAS)

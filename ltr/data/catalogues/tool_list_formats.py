@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ltr.data.jsonlines import FAILURES, excerpt, key_text
+from ltr.data.json_decode_errors import FAILURES
+from ltr.data.value_excerpts import excerpt, key_text
 from ltr.errors import FieldError
 
 NAMES = ("name", "toolName")

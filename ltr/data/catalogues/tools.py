@@ -10,9 +10,12 @@ import numpy as np
 from ltr.arrays import IntArray
 from ltr.data.catalogues.tool_list_formats import NEEDED, listed_tools
 from ltr.data.integer_codes import Codes, recoded
-from ltr.data.jsonlines import FAILURES, decode_error, excerpt, records
+from ltr.data.json_decode_errors import FAILURES, decode_error
+from ltr.data.jsonlines import records
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import FieldError, FileError
-from ltr.files.reading import BYTE_ORDER_MARK, AnyPath, read_bytes, shown
+from ltr.files.path_arguments import AnyPath, shown
+from ltr.files.reading import BYTE_ORDER_MARK, read_bytes
 
 if TYPE_CHECKING:
     from ltr.data.sample_reader import Samples
@@ -134,3 +137,15 @@ def replace_texts(
         for name, text in zip(*(part.tolist() for part in np.divmod(distinct, len(texts[1]))), strict=True)
     ]
     return np.array(of_pair)[pairs], tuple(codes)
+
+
+def tool_text(name: str, description: str = "", inputs: str = "") -> str:
+    """What an encoder reads of a tool; parts it does not have are left out.
+
+    >>> tool_text("get_weather", "Weather of a city", "city")
+    'Tool: get_weather. Description: Weather of a city Inputs: city'
+    >>> tool_text("get_weather")
+    'Tool: get_weather.'
+    """
+    parts = (("Description", description), ("Inputs", inputs))
+    return " ".join([f"Tool: {name}.", *(f"{part}: {text}" for part, text in parts if text)])

@@ -12,7 +12,7 @@ from ltr.data.exporters.registry import Exported, exporter
 from ltr.data.groups import Candidates
 from ltr.errors import UsageError
 from ltr.files.atomic_write import write_lines
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 
 FORMULA_STARTS = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")  # wide ones too: spreadsheets take them for the narrow
 DELIMITERS = {".csv": ",", ".tsv": "\t"}

@@ -11,7 +11,7 @@ from ltr.data.exporters.whitespace_safe_texts import number_text, topic_texts
 from ltr.data.groups import Groups
 from ltr.errors import UsageError
 from ltr.files.atomic_write import write_lines
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 
 BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import Groups
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 from ltr.registry import Registry
 
 

@@ -10,7 +10,7 @@ from ltr.data.exporters.whitespace_safe_texts import column_text, number_text, t
 from ltr.data.groups import Groups
 from ltr.errors import UsageError
 from ltr.files.atomic_write import write_lines
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 
 TAG = "ltr"
 SIGN = np.int64(0x7FFFFFFF)

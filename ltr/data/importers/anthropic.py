@@ -8,15 +8,9 @@ from ltr.data.importers.chat_requests import (
     NO_MESSAGES,
     UNKNOWN_ROLE,
     Exchange,
-    Object,
-    allowed,
-    call_of,
     exchanges,
     is_anthropic_body,
     is_span,
-    objects,
-    table_of,
-    text_or_empty,
 )
 from ltr.data.importers.conversations import (
     CUT_OFF,
@@ -31,7 +25,9 @@ from ltr.data.importers.conversations import (
 )
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_conversations import decisions
-from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.importers.json_objects import Object, objects, text_or_empty
+from ltr.data.importers.offered_tools_and_calls import allowed, call_of, table_of
 from ltr.data.importers.tally import Tally
 
 STOPS = {"max_tokens": CUT_OFF, "model_context_window_exceeded": CUT_OFF, "refusal": REFUSED}

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ltr.data.importers.chat_requests import call_of, log_objects, objects, table_of, text_or_empty
 from ltr.data.importers.conversations import Conversation, Message, content_text, looks_failed
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_conversations import decisions
-from ltr.data.importers.importing import Imported, importer
-from ltr.data.importers.span import NANOSECONDS, nanoseconds
+from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.importers.json_objects import log_objects, objects, text_or_empty
+from ltr.data.importers.log_timestamps import NANOSECONDS, nanoseconds
+from ltr.data.importers.offered_tools_and_calls import call_of, table_of
 from ltr.data.importers.tally import Tally
 
 Object = Mapping[str, Any]

@@ -10,10 +10,11 @@ import msgspec
 from ltr.data.importers.delimited_text import read_table
 from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.span import Span
+from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.json_stream import json_values
-from ltr.data.jsonlines import FAILURES, decode_error, excerpt
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, FieldError, SampleError, UsageError, suggestion
-from ltr.files.reading import AnyPath, shown
+from ltr.files.path_arguments import AnyPath, shown
 
 STATUS, EVALUATION, FEEDBACK = "span-status", "evaluation", "feedback"
 GOOD = 0.5  # a score from here on is good

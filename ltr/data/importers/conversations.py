@@ -128,16 +128,3 @@ def last_user_text(messages: Sequence[Message]) -> str:
     'rain?'
     """
     return next((message.text for message in reversed(messages) if message.role == "user" and message.text), "")
-
-
-def answer_of_span(answer: Message | None, forced: str, *, has_failed: bool) -> Message | None:
-    """The answer of a model's span: no decision where the span failed, or where `forced` says why there was no choice.
-
-    >>> answer_of_span(None, "", has_failed=True).no_decision
-    'answers that ended in an error'
-    """
-    if has_failed:
-        return Message(role="answer", no_decision=FAILED)
-    if answer is None or not forced or answer.no_decision:
-        return answer
-    return msgspec.structs.replace(answer, no_decision=forced)

@@ -10,9 +10,10 @@ import msgspec
 
 from ltr.data.importers.delimited_text import DELIMITERS, TableFile, read_table
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.importer_registry import Imported, importer
 from ltr.data.importers.tally import Tally
-from ltr.data.jsonlines import FAILURES, excerpt
+from ltr.data.json_decode_errors import FAILURES
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, FieldError, SampleError, UsageError, suggestion
 
 Cells = Mapping[str, str]  # of a row, by meaning

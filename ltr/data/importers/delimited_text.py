@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from ltr.data.jsonlines import excerpt
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, SampleError, count
-from ltr.files.reading import AnyPath, largest_line, read_lines, shown
+from ltr.files.path_arguments import AnyPath, shown
+from ltr.files.reading import largest_line, read_lines
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 

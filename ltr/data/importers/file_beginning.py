@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import msgspec
 
+from ltr.data.json_decode_errors import FAILURES
 from ltr.data.json_stream import json_values
-from ltr.data.jsonlines import FAILURES
 from ltr.errors import LtrError
-from ltr.files.reading import STDIN, AnyPath, read_blocks
+from ltr.files.path_arguments import STDIN, AnyPath
+from ltr.files.reading import read_blocks
 
 OPENING_BYTES = 1 << 16
 

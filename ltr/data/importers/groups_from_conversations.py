@@ -21,7 +21,7 @@ import msgspec
 
 from ltr.data.importers.conversations import Call, Conversation, Message, Tool
 from ltr.data.importers.tally import Tally
-from ltr.data.jsonlines import FAILURES
+from ltr.data.json_decode_errors import FAILURES
 
 Group = dict[str, Any]
 

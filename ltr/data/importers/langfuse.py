@@ -6,22 +6,24 @@ from typing import Any
 import msgspec
 
 from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
-from ltr.data.importers.chat_requests import (
-    allowed,
+from ltr.data.importers.conversations import last_user_text
+from ltr.data.importers.delimited_text import read_table
+from ltr.data.importers.file_beginning import Opening
+from ltr.data.importers.groups_from_spans import groups_of_spans
+from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.importers.json_objects import (
+    decoded,
+    entries,
     id_text,
     log_objects,
     object_or_empty,
     objects,
-    table_of,
     text_or_empty,
 )
-from ltr.data.importers.conversations import answer_of_span, last_user_text
-from ltr.data.importers.delimited_text import read_table
-from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.groups_from_spans import groups_of_spans
-from ltr.data.importers.importing import Imported, importer
-from ltr.data.importers.message_formats import answer_in, decoded, entries, messages_in
-from ltr.data.importers.span import Span, nanoseconds, tool_name
+from ltr.data.importers.log_timestamps import nanoseconds
+from ltr.data.importers.message_formats import answer_in, messages_in
+from ltr.data.importers.offered_tools_and_calls import allowed, table_of
+from ltr.data.importers.span import Span, answer_of_span, tool_name
 from ltr.data.importers.span_attributes import span_of, tree_of
 from ltr.data.importers.tally import Tally
 

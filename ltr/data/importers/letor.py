@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.importing import Imported, importer
-from ltr.data.jsonlines import excerpt
+from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, SampleError, UsageError, count
-from ltr.files.reading import STDIN, read_lines, shown
+from ltr.files.path_arguments import STDIN, shown
+from ltr.files.reading import read_lines
 
 FORM = "GRADE qid:ID 1:NUMBER 2:NUMBER ... # comment"
 MOST_FEATURES = 100_000

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.chat_requests import call_in, call_of, object_or_empty, text_or_empty
 from ltr.data.importers.conversations import (
     CUT_OFF,
     FAILED,
@@ -20,7 +19,8 @@ from ltr.data.importers.conversations import (
     content_text,
     looks_failed,
 )
-from ltr.data.jsonlines import FAILURES
+from ltr.data.importers.json_objects import decoded, entries, object_or_empty, text_or_empty
+from ltr.data.importers.offered_tools_and_calls import call_in, call_of
 
 Object = Mapping[str, Any]
 
@@ -42,29 +42,6 @@ ENDINGS = ("incomplete_details", "generation_info", "response_metadata")  # what
 ENDED = ("reason", "finish_reason", "stop_reason", "finishReason", "status")
 CHOICE = {"index", "finish_reason", "generation_info"}  # of these a choice has one beside its message
 DEEPEST = 8
-
-
-def decoded(value: object) -> Any:
-    """The value that a text of JSON holds; any other value as it is.
-
-    >>> decoded('[1]'), decoded("rain"), decoded(7)
-    ([1], 'rain', 7)
-    """
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return msgspec.json.decode(value)
-        except FAILURES:
-            return value
-    return value
-
-
-def entries(value: object) -> list[Any]:
-    """The entries of a list, or of an object whose keys count them: {"0": ..., "1": ...}."""
-    if isinstance(value, list):
-        return value
-    if isinstance(value, dict) and value and all(key.isdecimal() for key in value):
-        return [value[key] for key in sorted(value, key=lambda key: (len(key.lstrip("0")), key.lstrip("0")))]
-    return []
 
 
 def messages_in(value: object, depth: int = 0) -> list[Message]:

@@ -8,16 +8,9 @@ from ltr.data.importers.chat_requests import (
     NO_MESSAGES,
     UNKNOWN_ROLE,
     Exchange,
-    Object,
-    allowed,
-    call_in,
     exchanges,
     is_anthropic_body,
     is_span,
-    object_or_empty,
-    objects,
-    table_of,
-    text_or_empty,
 )
 from ltr.data.importers.conversations import (
     CUT_OFF,
@@ -33,7 +26,9 @@ from ltr.data.importers.conversations import (
 )
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_conversations import decisions
-from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.importers.json_objects import Object, object_or_empty, objects, text_or_empty
+from ltr.data.importers.offered_tools_and_calls import allowed, call_in, table_of
 from ltr.data.importers.openai_responses import Chains, from_responses, is_responses
 from ltr.data.importers.tally import Tally
 

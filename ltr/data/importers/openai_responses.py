@@ -8,16 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from ltr.data.importers.chat_requests import (
-    HISTORY,
-    Exchange,
-    Object,
-    allowed,
-    call_of,
-    objects,
-    table_of,
-    text_or_empty,
-)
+from ltr.data.importers.chat_requests import HISTORY, Exchange
 from ltr.data.importers.conversations import (
     CUT_OFF,
     FAILED,
@@ -31,6 +22,8 @@ from ltr.data.importers.conversations import (
     content_text,
     looks_failed,
 )
+from ltr.data.importers.json_objects import Object, objects, text_or_empty
+from ltr.data.importers.offered_tools_and_calls import allowed, call_of, table_of
 from ltr.data.importers.tally import Tally
 
 MOST_CHAINS = 1_000  # conversations that are kept to be gone on with

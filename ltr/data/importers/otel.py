@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
-from ltr.data.importers.chat_requests import log_objects, object_or_empty, objects, text_or_empty
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_spans import groups_of_spans
-from ltr.data.importers.importing import Imported, importer
-from ltr.data.importers.message_formats import decoded
-from ltr.data.importers.span import LATEST, Span, nanoseconds
+from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.importers.json_objects import decoded, log_objects, object_or_empty, objects, text_or_empty
+from ltr.data.importers.log_timestamps import LATEST, nanoseconds
+from ltr.data.importers.span import Span
 from ltr.data.importers.span_attributes import span_of, tree_of
 from ltr.data.importers.tally import Tally
 

@@ -4,10 +4,11 @@ import numpy as np
 
 from ltr.data.groups import read_groups
 from ltr.data.importers.file_beginning import read_opening
+from ltr.data.importers.ranked_groups import RankedGroups
 from ltr.data.importers.recommended_lists import group_lists
-from ltr.data.importers.trec_runs_with_qrels import RankedGroups, read_ranked
+from ltr.data.importers.trec_runs_with_qrels import read_ranked
 from ltr.errors import DataError, UsageError
-from ltr.files.reading import STDIN, AnyPath
+from ltr.files.path_arguments import STDIN, AnyPath
 
 
 def read_scored(run: AnyPath, truth: AnyPath | None = None, *, complete: bool = False) -> RankedGroups:

@@ -11,17 +11,19 @@ from ltr.arrays import LARGEST
 from ltr.data.groups import group_samples
 from ltr.data.importers.delimited_text import read_table
 from ltr.data.importers.file_beginning import Opening, read_opening
-from ltr.data.importers.importing import Imported, importer
+from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.importers.ranked_groups import RankedGroups
 from ltr.data.importers.tally import Tally
-from ltr.data.importers.trec_runs_with_qrels import RankedGroups
+from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.json_stream import json_values
-from ltr.data.jsonlines import FAILURES, decode_error, excerpt
 from ltr.data.sample_column_builders import GroupColumns, RowColumns
 from ltr.data.sample_reader import as_samples
 from ltr.data.schema import Candidate, Sample
 from ltr.data.source_files import SourceFile
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, FieldError, SampleError, UsageError, count
-from ltr.files.reading import AnyPath, ContentDigest, shown
+from ltr.files.path_arguments import AnyPath, shown
+from ltr.files.reading import ContentDigest
 
 USER = ("user", "user_id")
 LIST = ("recommendations", "recommended", "items")

@@ -4,14 +4,10 @@ from typing import Literal
 
 import msgspec
 
-from ltr.data.importers.conversations import Message, Tool
-from ltr.data.schema import seconds
-from ltr.errors import FieldError
+from ltr.data.importers.conversations import FAILED, Message, Tool
 
 Kind = Literal["model", "tool", "other"]
 
-NANOSECONDS = 1_000_000_000
-LATEST = 1 << 62  # nanoseconds: the year 2116
 PREFIXES = ("execute_tool ", "running tool: ", "running tool ", "tool: ", "tool ", "invoke_tool ")
 
 
@@ -39,21 +35,6 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: str = ""  # the id of the span that its feedback is about
 
 
-def nanoseconds(time: object) -> int | None:
-    """A time as an exporter writes it, ISO 8601 or seconds since 1970; None where it is none.
-
-    >>> nanoseconds("1970-01-01T00:00:02.5Z"), nanoseconds("soon")
-    (2500000000, None)
-    """
-    if not isinstance(time, str | int | float) or isinstance(time, bool):
-        return None
-    try:
-        moment = round(seconds(time) * NANOSECONDS)
-    except (FieldError, OverflowError, ValueError):
-        return None
-    return moment if 0 <= moment < LATEST else None
-
-
 def tool_name(name: str) -> str:
     """The tool that a span is named after.
 
@@ -61,3 +42,16 @@ def tool_name(name: str) -> str:
     ('get_weather', 'get_weather')
     """
     return next((name.removeprefix(prefix).strip() for prefix in PREFIXES if name.startswith(prefix)), name.strip())
+
+
+def answer_of_span(answer: Message | None, forced: str, *, has_failed: bool) -> Message | None:
+    """The answer of a model's span: no decision where the span failed, or where `forced` says why there was no choice.
+
+    >>> answer_of_span(None, "", has_failed=True).no_decision
+    'answers that ended in an error'
+    """
+    if has_failed:
+        return Message(role="answer", no_decision=FAILED)
+    if answer is None or not forced or answer.no_decision:
+        return answer
+    return msgspec.structs.replace(answer, no_decision=forced)

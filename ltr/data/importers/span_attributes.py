@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.chat_requests import allowed, object_or_empty, table_of
-from ltr.data.importers.conversations import Message, answer_of_span, last_user_text
-from ltr.data.importers.message_formats import answer_in, decoded, entries, messages_in
-from ltr.data.importers.span import Kind, Span, tool_name
+from ltr.data.importers.conversations import Message, last_user_text
+from ltr.data.importers.json_objects import decoded, entries, object_or_empty
+from ltr.data.importers.message_formats import answer_in, messages_in
+from ltr.data.importers.offered_tools_and_calls import allowed, table_of
+from ltr.data.importers.span import Kind, Span, answer_of_span, tool_name
 from ltr.data.importers.tally import Tally
 
 Tree = dict[str, Any]

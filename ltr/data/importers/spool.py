@@ -6,8 +6,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from ltr.errors import DiskError
-from ltr.files.reading import reason
+from ltr.errors import DiskError, reason
 
 LENGTH_BYTES = 8
 BUFFER = 1 << 20

@@ -8,21 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.data.importers.whitespace_columns import (
-    Layout,
-    Words,
-    as_numbers,
-    as_tokens,
-    read_fields,
-    same_tokens,
-    stack_tokens,
-    token_hashes,
-)
-from ltr.data.jsonlines import excerpt
+from ltr.arrays import FloatArray, IntArray
+from ltr.data.importers.packed_tokens import Words, as_tokens, stack_tokens, token_hashes
+from ltr.data.importers.whitespace_columns import Layout, as_numbers, read_fields
 from ltr.data.source_files import SourceFile
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, SampleError
-from ltr.files.reading import AnyPath, ContentDigest, shown
+from ltr.files.path_arguments import AnyPath, shown
+from ltr.files.reading import ContentDigest
 
 RUN = Layout(6, 5, "TOPIC Q0 DOC RANK SCORE TAG", (0, 2, 4))
 QRELS = Layout(4, 4, "TOPIC ITERATION DOC GRADE", (0, 2, 3))
@@ -97,34 +90,3 @@ def _refuse_duplicates(entries: Entries) -> None:
         if earlier != row:
             problem = f"document {excerpt(doc.decode())} stands in line {entries.lines[earlier]} for the same topic"
             raise SampleError(entries.source.path, int(entries.lines[row]), "", f"{problem}: keep one of them")
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A run beside its qrels."""
-
-    grades: FloatArray  # (lines of the run,) 0 where not judged
-    is_retrieved: BoolArray  # (lines of the qrels,)
-
-
-def match_qrels(run: Entries, qrels: Entries) -> Judgement:
-    """The grade of each document of the run, found by hash and then compared; both were read with the same topics."""
-    order = np.argsort(qrels.hashes)
-    places = np.minimum(np.searchsorted(qrels.hashes, run.hashes, sorter=order), len(order) - 1)
-    lines = order[places]
-    is_alike = qrels.hashes[lines] == run.hashes
-    alike = np.flatnonzero(is_alike)
-    is_same = same_tokens(run.docs[alike], qrels.docs[lines[alike]]) & (run.topics[alike] == qrels.topics[lines[alike]])
-    if not is_same.all() or len(np.unique(qrels.hashes)) < len(qrels.hashes):
-        lines, is_alike = _matched_one_by_one(run, qrels)
-    is_retrieved = np.zeros(len(qrels.lines), dtype=np.bool_)
-    is_retrieved[lines[is_alike]] = True
-    return Judgement(np.where(is_alike, qrels.values[lines], 0.0), is_retrieved)
-
-
-def _matched_one_by_one(run: Entries, qrels: Entries) -> tuple[IntArray, BoolArray]:
-    """For each line of the run that of the qrels, and whether there is one: the slow way, when hashes collide."""
-    line_of = {key: line for line, key in enumerate(zip(qrels.topics.tolist(), as_tokens(qrels.docs), strict=True))}
-    matches = [line_of.get(key, -1) for key in zip(run.topics.tolist(), as_tokens(run.docs), strict=True)]
-    lines = np.array(matches, dtype=np.int64)
-    return lines, lines >= 0

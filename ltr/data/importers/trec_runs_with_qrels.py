@@ -7,22 +7,12 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import Candidates, Groups
-from ltr.data.importers.trec_files import Entries, Topics, match_qrels, read_qrels, read_trec_run
-from ltr.data.importers.whitespace_columns import Words, as_tokens, same_tokens, stack_tokens, token_hashes
+from ltr.data.importers.packed_tokens import Words, as_tokens, same_tokens, stack_tokens, token_hashes
+from ltr.data.importers.ranked_groups import RankedGroups
+from ltr.data.importers.trec_files import Entries, Topics, read_qrels, read_trec_run
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError
-from ltr.files.reading import AnyPath, shown
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankedGroups:
-    """Each topic that counts a group: the documents retrieved for it, and those judged and not retrieved."""
-
-    groups: Groups
-    scores: FloatArray  # (rows,) 0 where not retrieved
-    listed: BoolArray  # (rows,): retrieved
-    num_missing: int  # topics of the qrels that the run does not have
-    num_ignored: int  # topics of the run without qrels
+from ltr.files.path_arguments import AnyPath, shown
 
 
 def read_ranked(run: AnyPath, qrels: AnyPath, *, complete: bool = False) -> RankedGroups:
@@ -102,3 +92,34 @@ def _candidates(
         lines=lines,
         files=files,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A run beside its qrels."""
+
+    grades: FloatArray  # (lines of the run,) 0 where not judged
+    is_retrieved: BoolArray  # (lines of the qrels,)
+
+
+def match_qrels(run: Entries, qrels: Entries) -> Judgement:
+    """The grade of each document of the run, found by hash and then compared; both were read with the same topics."""
+    order = np.argsort(qrels.hashes)
+    places = np.minimum(np.searchsorted(qrels.hashes, run.hashes, sorter=order), len(order) - 1)
+    lines = order[places]
+    is_alike = qrels.hashes[lines] == run.hashes
+    alike = np.flatnonzero(is_alike)
+    is_same = same_tokens(run.docs[alike], qrels.docs[lines[alike]]) & (run.topics[alike] == qrels.topics[lines[alike]])
+    if not is_same.all() or len(np.unique(qrels.hashes)) < len(qrels.hashes):
+        lines, is_alike = _matched_one_by_one(run, qrels)
+    is_retrieved = np.zeros(len(qrels.lines), dtype=np.bool_)
+    is_retrieved[lines[is_alike]] = True
+    return Judgement(np.where(is_alike, qrels.values[lines], 0.0), is_retrieved)
+
+
+def _matched_one_by_one(run: Entries, qrels: Entries) -> tuple[IntArray, BoolArray]:
+    """For each line of the run that of the qrels, and whether there is one: the slow way, when hashes collide."""
+    line_of = {key: line for line, key in enumerate(zip(qrels.topics.tolist(), as_tokens(qrels.docs), strict=True))}
+    matches = [line_of.get(key, -1) for key in zip(run.topics.tolist(), as_tokens(run.docs), strict=True)]
+    lines = np.array(matches, dtype=np.int64)
+    return lines, lines >= 0

@@ -3,10 +3,11 @@
 from importlib.resources import files
 from pathlib import Path
 
-from ltr.files.atomic_write import make_directory, write_bytes
+from ltr.files.atomic_write import write_bytes
 from ltr.files.directory_lock import locked
+from ltr.files.disk_steps import make_directory
 from ltr.files.output_replacement import new_files, refuse_existing
-from ltr.files.reading import AnyPath
+from ltr.files.path_arguments import AnyPath
 
 FILES = ("ltr.yaml", "data/train.jsonl.gz", "data/test.jsonl.gz", "data/tools.json")
 

@@ -15,7 +15,7 @@ from ltr import __version__
 from ltr.engines.deferred_signals import deferring
 from ltr.errors import DiskError
 from ltr.files.atomic_write import write_bytes
-from ltr.files.names_and_paths import cache_directory
+from ltr.files.cache_directory import cache_directory
 from ltr.training.kernels.dispatch_by_size import Pass
 
 BLOCK = 1024  # groups with a sum of their own: shorter sums lose fewer bits

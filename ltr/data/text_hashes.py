@@ -1,0 +1,23 @@
+"""Hashes of texts, the same anywhere: of 64 bits, and mixed with another number."""
+
+import hashlib
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+Hashes = npt.NDArray[np.uint64]
+ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def hashed(texts: Iterable[str]) -> Hashes:
+    """64 bits of each text."""
+    hashes = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts]
+    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
+
+
+def mixed(values: Hashes) -> Hashes:
+    """Each value with its bits spread, as in SplitMix64."""
+    values = (values + ODD) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
