@@ -336,3 +336,22 @@ class Ragged(RowEntries):
         """
         keys, times = np.unique(self.owners * max(vocabulary, 1) + self.codes, return_counts=True)
         return keys // max(vocabulary, 1), keys % max(vocabulary, 1), times
+
+
+def most_frequent(counts: IntArray, most: int, *, least: int = 1) -> IntArray:
+    """The places of the counts from `least` on, or from the first count on that leaves at most `most` places.
+
+    >>> most_frequent(np.array([3, 1, 2, 2]), 2)
+    array([0])
+    """
+    at_least = np.cumsum(np.bincount(counts)[::-1])[::-1]  # of each number: how many counts reach it
+    return np.flatnonzero(counts >= max(least, int((at_least > most).sum())))
+
+
+def means(lists: Ragged, values: FloatArray) -> FloatArray:
+    """The mean of the values of each owner, values beside the codes of the lists; 0 for an owner without any.
+
+    >>> means(Ragged(np.array([0, 2, 2]), np.array([0, 1])), np.array([1.0, 2.0]))
+    array([1.5, 0. ])
+    """
+    return code_sums(lists.owners, values, len(lists.lengths)) / np.maximum(lists.lengths, 1)

@@ -8,16 +8,17 @@ import numpy as np
 
 from ltr.arrays import Ragged, code_sums
 from ltr.encoders.hashed_ngrams import HashEncoder
+from ltr.encoders.sparse_vectors import sparse_rows
 from ltr.encoders.vectors import stacked_rows, vectors_from
 from ltr.features.clauses import query_clauses
+from ltr.features.distinct_tools import distinct_tools
+from ltr.features.lexicon import Lexicon
 from ltr.features.linear_algebra import product
 from ltr.features.registry import Context
 from ltr.features.row_queries import row_queries
 from ltr.features.text_tables import looked_up, positions, table_texts
-from ltr.features.tokenization import Lexicon, sparse_rows
 from ltr.features.tool_ridge import query_grams
 from ltr.features.tool_word_overlap import K1, B
-from ltr.features.tools_and_answers import distinct_tools
 
 
 def plain_column(name, candidates, state, encoder):

@@ -10,10 +10,12 @@ from scipy import optimize, stats
 
 import ltr
 from ltr.config.none_and_abstain import AbstainConfig, NoneConfig
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.data.none_of_these_groups import without_none
 from ltr.errors import DataError
+from ltr.evaluation.abstention_measures import risk_over_coverage
 from ltr.evaluation.abstention_threshold import (
     ConfidentAnswers,
     OneDraw,
@@ -21,11 +23,11 @@ from ltr.evaluation.abstention_threshold import (
     fewest_traces,
     fixed_thresholds,
     precision_threshold,
-    risk_over_coverage,
     risk_threshold,
     upper_limit,
 )
-from ltr.experiments.abstention_calibration import confident_answers, promise_warnings
+from ltr.experiments.abstention_calibration import confident_answers
+from ltr.experiments.abstention_evaluation import promise_warnings
 from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save
 from ltr.reporting.model_card import card

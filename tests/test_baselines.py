@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from ltr.evaluation.baselines import baselines, best_feature
+from ltr.evaluation.column_scores import BestFeature
 from ltr.evaluation.evaluate import NoRelevant, Rules
-from ltr.evaluation.ranking import BestFeature, Ties, rank
+from ltr.evaluation.ranking import Ties, rank
 
 RULES = Rules(("ndcg@3",))
 OFFSETS = np.array([0, 3, 5])

@@ -12,7 +12,8 @@ import pytest
 from ltr.benchmark.bench_run import Allowed, run_bench
 from ltr.benchmark.config import BenchConfig, BenchData, BenchEntry, load_bench
 from ltr.benchmark.isolated_measurement import Task, measure_reranker
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.engines.process_pool import PATIENCE
 from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError

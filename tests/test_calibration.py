@@ -5,7 +5,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.experiments.single_run import run_and_save
 from ltr.reporting.ranks_and_calibration_section import calibration_section, ranks, reliability, reliability_error
 from ltr.storage.run_contents import read_run

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.errors import LtrError
 from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.single_run import run_and_save
 from ltr.training.config import TrainConfig

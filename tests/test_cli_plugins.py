@@ -32,7 +32,7 @@ from ltr import feature, measure, reranker
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.registry import ENCODERS
 from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.import_samples import Imported, importer
+from ltr.data.importers.importer_registry import Imported, importer
 from ltr.training.fit import TRAINERS
 
 

@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import select
 from ltr.errors import FileError, UsageError
 from ltr.experiments.pipeline import run

@@ -13,7 +13,7 @@ from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.significance import PERMUTATIONS, holm
-from ltr.experiments.single_run import keep_evaluation
+from ltr.experiments.evaluate_router import keep_evaluation
 from ltr.reporting.report import report_of
 from ltr.results.comparison import compare
 from ltr.results.evaluated_ranking import evaluate_groups

@@ -10,9 +10,10 @@ import pytest
 from ltr.benchmark.config import load_bench
 from ltr.cli.config_of_flags import configured
 from ltr.cli.options import FlagValue
-from ltr.config.run import DataConfig, EvaluateConfig, RunConfig, checked, load_config, relocated, render
+from ltr.config.run import EvaluateConfig, RunConfig, checked, load_config, relocated, render
 from ltr.configtext.config_file import read_document
 from ltr.configtext.parsed_document import Document
+from ltr.data.config import DataConfig
 from ltr.errors import ConfigError, FileError, UsageError
 from ltr.experiments.single_run import run_and_save
 from ltr.files.relative_paths import path_to

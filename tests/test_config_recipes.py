@@ -11,7 +11,7 @@ from ltr.config.run import RunConfig, feature_configs, load_config
 from ltr.data.groups import read_groups
 from ltr.encoders.registry import best_installed
 from ltr.errors import ConfigError
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.training_columns import prepare
 from ltr.features.presets import recommended_features
 from tests.made import grouped, tool_rows, written
 

@@ -10,11 +10,11 @@ from ltr.data.groups import read_groups, select
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.registry import ENCODERS as REGISTERED
 from ltr.features.crossfit import Folds, Shard, SharedCounts, counted, fit_features, fit_states, reading
+from ltr.features.lexicon import Lexicon
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table
-from ltr.features.tokenization import Lexicon
 from ltr.files import mergeable_tables
 from ltr.files.mergeable_tables import Table
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines

@@ -16,10 +16,11 @@ from scipy.optimize import minimize
 
 from ltr import ListwiseRanker
 from ltr.cli.run_lines import trust_lines, weight_lines
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.errors import DataError, FileError, RangeError
-from ltr.evaluation.ranking import BestFeature
-from ltr.experiments.cross_validation import settled
+from ltr.evaluation.column_scores import BestFeature
+from ltr.experiments.l2_choice import settled
 from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save
 from ltr.reporting.report import write_report

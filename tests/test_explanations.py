@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import candidate_text, read_groups
+from ltr.evaluation.column_scores import BestFeature
 from ltr.evaluation.metrics.ranking_measures import TOP1
-from ltr.evaluation.ranking import BestFeature
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.pipeline import run
 from ltr.results.explanations import rescued, wrong

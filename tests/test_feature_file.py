@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.errors import FileError, UsageError
 from ltr.experiments.featurize import featurize_and_save

@@ -11,8 +11,9 @@ from ltr.data.groups import read_groups, select
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import tool_word_overlap as wording
+from ltr.features.clause_boundaries import clauses
 from ltr.features.registry import FeatureConfig
-from ltr.features.tokenization import clauses, plain_tool_text, stemmed_words
+from ltr.features.tokenization import plain_tool_text, stemmed_words
 from tests.builders import column_of, state_of, tool_lines, write_lines
 
 TRAIN = 14  # traces of LINES that states are fitted on

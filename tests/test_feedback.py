@@ -15,7 +15,8 @@ from scipy import optimize
 
 import ltr
 from ltr.config.none_and_abstain import NoneConfig
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.errors import FileError, RunError, UsageError
 from ltr.experiments.single_run import run_and_save
 from ltr.files.directory_lock import locked

@@ -6,13 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import key_order, read_groups, select
 from ltr.data.splits import fold_indices, split_off
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
-from ltr.experiments.cross_validation import path_weights
+from ltr.experiments.l2_choice import path_weights
 from ltr.experiments.pipeline import run
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION

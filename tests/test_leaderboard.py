@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from ltr.cli.leaderboard_lines import standings
-from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.config import DataConfig
 from ltr.errors import UsageError
 from ltr.experiments.single_run import run_and_save
-from ltr.reporting.batch_page import leaderboard_markdown, write_leaderboard
+from ltr.reporting.leaderboard_files import leaderboard_markdown, write_leaderboard
 from ltr.results.leaderboard import Entry, leaderboard, read_leaderboard
 from tests.made import tool_rows, written
 from tests.stored import stored_metrics

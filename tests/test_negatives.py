@@ -9,7 +9,8 @@ import ltr
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import read_groups, select
 from ltr.errors import SampleError, UsageError
-from ltr.experiments.negative_sampling import draw_negatives, score_offset
+from ltr.experiments.negative_sampling import draw_negatives
+from ltr.experiments.sampling_correction import score_offset
 from tests.made import WORDS, written
 
 NAMES = [f"get_{word}" for word in WORDS] + [f"set_{word}" for word in WORDS]

@@ -11,7 +11,8 @@ from scipy import optimize
 import ltr
 from ltr.arrays import offsets_of
 from ltr.config.none_and_abstain import NoneConfig
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.right_candidate_removal import removed

@@ -10,7 +10,8 @@ import pytest
 
 import ltr
 from ltr.audit.sample_audit import audit_samples
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups, select
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
 from ltr.data.none_of_these_groups import without_none

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import ltr
 from ltr.cli import app
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.errors import DiskError, FileError, UsageError
 from ltr.experiments.single_run import run_and_save
 from ltr.serving import pack as packing

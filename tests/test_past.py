@@ -17,7 +17,7 @@ from ltr.errors import SampleError, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.past_from_own_choices import rows_to_learn, with_own_past
 from ltr.experiments.pipeline import run
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.training_columns import prepare
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
 from ltr.storage.plain_or_featurized_samples import read

@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.encoders.registry import best_installed
 from ltr.errors import DataError, UsageError
@@ -12,7 +13,7 @@ from ltr.evaluation.ranking import rank
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.pipeline import run
 from ltr.experiments.read_data import read_data
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.training_columns import prepare
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
 from ltr.storage.plain_or_featurized_samples import read

@@ -171,7 +171,7 @@ from functools import partial
 from ltr import feature, reranker
 from ltr.encoders.registry import ENCODERS
 from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.import_samples import importer
+from ltr.data.importers.importer_registry import importer
 from ltr.training.fit import TRAINERS
 
 class Base:

@@ -8,15 +8,17 @@ import pytest
 from ltr.arrays import Ragged
 from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import read_groups
+from ltr.encoders import inverted_index
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.dense_vectors import Dense
+from ltr.encoders.inverted_index import Postings
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.features import tool_vector_products
 from ltr.features.clauses import Clauses
 from ltr.features.crossfit import FittedFeatures, fit_states
 from ltr.features.precomputed_tables import Tables, all_extended, tools_of_rows
 from ltr.features.registry import FEATURES, Context, FeatureConfig, ToolList
-from ltr.features.tool_vector_products import Postings, ToolVectors
+from ltr.features.tool_vector_products import ToolVectors
 from tests.builders import LetterEncoder
 from tests.made import written
 from tests.plain_columns import COLUMNS, plain_column
@@ -118,7 +120,7 @@ def test_postings_give_the_bits_of_pairs_whether_short_or_long(monkeypatch):
     rows, others = np.repeat(np.arange(9), 9), np.tile(np.arange(9), 9)
     pairs = asked.dots(rows, tools, others).reshape(9, 9)
     for long in (0, 10**9):
-        monkeypatch.setattr(tool_vector_products, "LONG_POSTINGS", long)
+        monkeypatch.setattr(inverted_index, "LONG_POSTINGS", long)
         np.testing.assert_array_equal(Postings.of(tools).products(asked), pairs)
     assert Postings.of(tools).vectors().numbers.tolist() == tools.numbers.tolist()
 

@@ -14,7 +14,8 @@ from scipy.optimize import minimize
 
 from ltr import ListwiseRanker
 from ltr.cli.run_lines import trust_lines, weight_lines
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.errors import FileError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank

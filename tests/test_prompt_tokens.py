@@ -43,7 +43,8 @@ def test_queries_that_do_not_count_are_left_out_and_parts_add_up():
 
 @pytest.mark.parametrize("is_whole, tools", [(False, 5), (True, 10)])
 def test_a_run_keeps_the_curve_and_draws_it(tmp_path, is_whole, tools):
-    from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+    from ltr.config.run import EvaluateConfig, RunConfig
+    from ltr.data.config import DataConfig
     from ltr.experiments.single_run import run_and_save
 
     train = written(tmp_path / "train.jsonl", tool_rows(range(25)))

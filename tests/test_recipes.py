@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.experiments.single_run import run_and_save
 from tests.made import tool_rows, written
 

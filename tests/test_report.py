@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.config import DataConfig
 from ltr.errors import FileError, UsageError
 from ltr.experiments.batch import planned, run_batch
 from ltr.experiments.single_run import run_and_save

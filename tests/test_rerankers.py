@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
 from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.tools import ToolText
+from ltr.data.config import DataConfig
 from ltr.data.groups import Groups, read_groups
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
 from ltr.experiments.evaluate_router import evaluate_router

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import ltr
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.errors import FileError, UsageError
 from ltr.experiments.evaluate_router import evaluate_router

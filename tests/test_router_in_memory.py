@@ -15,8 +15,9 @@ import pydantic
 import pytest
 
 import ltr
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
 from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.config import DataConfig
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import DataError, UsageError

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.experiments.single_run import run_and_save
 from ltr.reporting.run_page import run_page
 from ltr.storage.run_contents import read_run, write_run

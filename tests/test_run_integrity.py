@@ -3,7 +3,8 @@
 import pytest
 
 from ltr.audit.run_integrity import audit_run
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.errors import FileError
 from ltr.experiments.single_run import run_and_save
 from ltr.storage.evaluation_records import MetricsRecord

@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import select
 from ltr.errors import UsageError
 from ltr.evaluation.evaluate import evaluate
@@ -14,10 +15,9 @@ from ltr.evaluation.metrics.candidate_probabilities import Probability, candidat
 from ltr.evaluation.metrics.classification_counts import CandidateCounts, added, first_calibration_of
 from ltr.evaluation.metrics.registry import MEASURES, measure, named
 from ltr.evaluation.ranking import rank
-from ltr.experiments.evaluate_router import evaluate_router
+from ltr.experiments.evaluate_router import evaluate_router, keep_evaluation
 from ltr.experiments.pipeline import run
 from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
-from ltr.experiments.single_run import keep_evaluation
 from ltr.results.hits_and_mistakes_by_tool import by_tool, tool_records
 from ltr.results.metrics_record import metrics_record
 from ltr.storage.featurized_jsonl import load_columns, save_columns

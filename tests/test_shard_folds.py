@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.splits import fold_borders, fold_indices, trace_digests
 from ltr.errors import DataError, UsageError
 from ltr.experiments.featurize import featurize_and_save

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.config.run import DataConfig, EvaluateConfig, RunConfig
+from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import select
 from ltr.engines.config import EngineConfig
 from ltr.errors import DataError, FileError, LtrWarning, UsageError

@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.registry import ENCODERS

@@ -51,7 +51,7 @@ def own({arguments}):
 """
 RANKED, CLASSIFIED = {"kind": "Measure", "arguments": "blocks, k"}, {"arguments": "candidates"}
 IMPORTER = """
-from ltr.data.importers.import_samples import Imported, importer
+from ltr.data.importers.importer_registry import Imported, importer
 @importer("own")
 def own(files):
     return {value}

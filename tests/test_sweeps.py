@@ -2,8 +2,9 @@
 
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig, load_config
+from ltr.config.run import RunConfig, load_config
 from ltr.config.sweeps import run_name, sweep
+from ltr.data.config import DataConfig
 from ltr.errors import ConfigError, UsageError
 from ltr.experiments.pipeline import run
 

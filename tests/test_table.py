@@ -4,8 +4,7 @@ import msgspec
 
 from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds, Guess
 from ltr.reporting.page import page_table
-from ltr.reporting.table import Column, Medium, Table, markdown_lines, terminal_lines, tsv_rows
-from ltr.reporting.text_alignment import tsv_line
+from ltr.reporting.table import Column, Medium, Table, markdown_lines, terminal_lines, tsv_line, tsv_rows
 from ltr.reporting.weights import COLUMNS
 
 METRICS = Table(

@@ -16,9 +16,10 @@ from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import tool_ridge
 from ltr.features.crossfit import Shard, counted, fit_states, reading, state_of
+from ltr.features.lexicon import Lexicon
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted
-from ltr.features.tokenization import TOKEN, Lexicon, stemmed_words
+from ltr.features.tokenization import TOKEN, stemmed_words
 from ltr.files.digest_keys import digests
 from ltr.files.mergeable_tables import merged
 from tests.builders import LetterEncoder, column_of, tool_lines, write_lines

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.pipeline import run

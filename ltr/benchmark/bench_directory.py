@@ -18,12 +18,12 @@ from ltr.files.atomic_write import TEMPORARY, write_bytes, write_lines, write_te
 from ltr.files.disk_steps import make_directory, remove
 from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.reading import read_bytes
-from ltr.reporting.bench_page import bench_view, cost_table, latency_table, quality_table
+from ltr.reporting.bench_page import bench_view
 from ltr.reporting.page import page_html
-from ltr.reporting.table import Table, tsv_rows
-from ltr.reporting.text_alignment import tsv_line
+from ltr.reporting.reranker_tables import bench_tables
+from ltr.reporting.table import tsv_line, tsv_rows
 from ltr.results.query_records import query_records
-from ltr.storage.bench_record import BENCH, BenchRecord
+from ltr.storage.bench_record import BENCH
 from ltr.storage.checkpoints import CHECKPOINTS, refuse_other_task
 from ltr.storage.evaluation_records import QueryRecord
 from ltr.storage.run_directory import REPORT
@@ -177,12 +177,3 @@ def bench_queries(bench: Bench) -> Iterator[BenchQuery]:
                 reranker=result.name,
                 latency_ms=sum(latencies) / len(latencies) if latencies else None,
             )
-
-
-def bench_tables(record: BenchRecord) -> dict[str, Table]:
-    """Quality, latency and cost: a row a reranker, in the order of the config."""
-    return {
-        "quality": quality_table(record, record.rerankers),
-        "latency": latency_table(record.rerankers),
-        "cost": cost_table(record, record.rerankers),
-    }

@@ -98,8 +98,8 @@ def show_bench(record: "BenchRecord", shown: Format) -> None:
     """The three tables and the conclusions, or all of bench.json."""
     import msgspec
 
-    from ltr.benchmark.bench_directory import bench_tables
     from ltr.cli.bench_lines import bench_lines
+    from ltr.reporting.reranker_tables import bench_tables
     from ltr.reporting.table import tsv_rows
 
     match shown:

@@ -19,7 +19,7 @@ LONGEST_NAME = 28
 
 def bench_lines(bench: "BenchRecord") -> list[str]:
     """The three tables, the best or the quickest first, and the conclusions."""
-    from ltr.reporting.bench_page import (
+    from ltr.reporting.reranker_tables import (
         by_latency,
         by_quality,
         cost_table,

@@ -86,7 +86,7 @@ def compared_lines(comparison: "Comparison", compared: "RunComparison") -> list[
 
 def changed_lines(comparison: "Comparison", compared: "RunComparison") -> list[str]:
     """The queries that changed most."""
-    from ltr.reporting.metric_tables import title_of
+    from ltr.reporting.metric_titles import title_of
 
     metric = title_of(comparison.changed_by)
     if not compared.changed:

@@ -171,7 +171,7 @@ def measured_whole(
 ) -> "tuple[Evaluated, Router | None, list[ToolRecord] | None]":
     """Samples in memory measured, and kept where that is asked for; their tools, too."""
     from ltr.engines.open_engine import warn_without_shards
-    from ltr.experiments.single_run import keep_evaluation
+    from ltr.experiments.evaluate_router import keep_evaluation
     from ltr.results.hits_and_mistakes_by_tool import by_tool
 
     warn_without_shards(config.engine)

@@ -109,7 +109,7 @@ def ways_table(started: "Started") -> "Table":
     from ltr.evaluation.metrics.ranking_measures import TOP1
     from ltr.evaluation.metrics.registry import on_catalogue
     from ltr.reporting.cell_formats import SHARE
-    from ltr.reporting.metric_tables import BEST_FEATURE, RANDOM, baseline_title, is_served, title_of
+    from ltr.reporting.metric_titles import BEST_FEATURE, RANDOM, baseline_title, is_served, title_of
     from ltr.reporting.table import Column, Table
     from ltr.results.metrics_record import metrics_record
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def standings(board: "Leaderboard") -> list[str]:
     """The leaderboard with its baselines, whether the first run is better than the second, and what failed."""
-    from ltr.reporting.batch_page import candidates_text, standings_table, unseen_text, verdict
+    from ltr.reporting.leaderboard_table import candidates_text, standings_table, unseen_text, verdict
 
     texts = [text for text in (candidates_text(board), unseen_text(board)) if text]
     texts += [verdict(board)] if len(board.rows) > 1 else []

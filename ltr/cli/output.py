@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ltr.errors import DiskError
 from ltr.reporting.escaping import visible
-from ltr.reporting.text_alignment import SHORTEST_CELL, aligned, tsv_line, width_of
+from ltr.reporting.table import tsv_line
+from ltr.reporting.text_alignment import SHORTEST_CELL, aligned, width_of
 
 if TYPE_CHECKING:
     from ltr.reporting.table import Table

@@ -119,7 +119,7 @@ def show_leaderboard(board: "Leaderboard", shown: Format) -> None:
     import msgspec
 
     from ltr.cli.leaderboard_lines import standings
-    from ltr.reporting.batch_page import leaderboard_table
+    from ltr.reporting.leaderboard_table import leaderboard_table
     from ltr.reporting.table import tsv_rows
 
     match shown:

@@ -9,7 +9,7 @@ from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.conclusions import doubt_text, units_text
 from ltr.reporting.escaping import visible
-from ltr.reporting.metric_tables import title_of
+from ltr.reporting.metric_titles import title_of
 from ltr.reporting.model_selection_table import alternatives_table, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
 from ltr.reporting.weights import FORMS, MOST_PRODUCTS, curves_table, products_table, weights_table

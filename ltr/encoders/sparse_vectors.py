@@ -169,3 +169,8 @@ class Sparse(RowEntries):
         lengths = np.concatenate([part.lengths for part in parts])
         columns, numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "numbers"))
         return cls(offsets_of(lengths), columns, numbers, parts[0].dimensions)
+
+
+def sparse_rows(owners: IntArray, columns: IntArray, numbers: FloatArray, shape: tuple[int, int]) -> Sparse:
+    """Sparse rows from entries in the order of their owners; the shape is (rows, columns)."""
+    return Sparse(offsets_of(np.bincount(owners, minlength=shape[0])), columns, numbers, max(shape[1], 1))

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ltr.arrays import FloatArray, code_sums
+from ltr.errors import DataError
 from ltr.evaluation.abstention_threshold import ConfidentAnswers, OneDraw, upper_limit
 from ltr.evaluation.bootstrap import bootstrap_mean
 
@@ -53,3 +55,28 @@ def measure_abstention(
         error_high=None if error is None else error.high,
         error_limit=upper_limit(draw.wrong, draw.answered),
     )
+
+
+def risk_over_coverage(answers: ConfidentAnswers) -> dict[str, list[float]]:
+    """At thresholds between the confidences: the share of queries answered, and of all queries answered wrongly.
+
+    >>> curve = risk_over_coverage(ConfidentAnswers(np.array([0.9, 0.8]), np.array([False, True]), np.arange(2)))
+    >>> curve["threshold"], curve["coverage"], curve["risk"], curve["error"]
+    ([0.0, 0.8], [1.0, 0.5], [0.5, 0.0], [0.5, 0.0])
+    """
+    if not len(answers.confidence):
+        raise DataError("no query to draw risk and coverage of")
+    levels, codes = np.unique(answers.confidence, return_inverse=True)
+    weights = answers.weights / answers.num_traces
+
+    def from_above(values: FloatArray) -> FloatArray:
+        """Sums over the queries with each confidence or more."""
+        return np.cumsum(code_sums(codes, values, len(levels))[::-1])[::-1]
+
+    number, wrong = from_above(np.ones(len(codes))), from_above(answers.is_wrong.astype(float))
+    return {
+        "threshold": [0.0, *levels[:-1].tolist()],
+        "coverage": (number / len(codes)).tolist(),
+        "risk": from_above(weights * answers.is_wrong).tolist(),
+        "error": (wrong / number).tolist(),
+    }

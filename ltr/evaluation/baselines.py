@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
+from ltr.evaluation.column_scores import BestFeature, linear_scores
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
-from ltr.evaluation.ranking import BestFeature, Ranking, Ties, linear_scores, rank
+from ltr.evaluation.ranking import Ranking, Ties, rank
 
 BASELINES = ("random", "best_feature", "untrained", "oracle")
 

@@ -145,23 +145,3 @@ def as_choice(choices: type[Choice], argument: str, name: str) -> Choice:
     if not isinstance(name, str) or name not in set(choices):
         raise UsageError(f"{argument} {name!r} is not one of {', '.join(choices)}")
     return choices(name)
-
-
-def linear_scores(phi: FloatArray, w: FloatArray) -> FloatArray:
-    """Score of each candidate: s_i = sum_j w_j * phi_ij.
-
-    Not phi @ w: a BLAS kernel may round a row by its place in the matrix, and equal rows must tie.
-
-    >>> linear_scores(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
-    array([21., 43.])
-    """
-    summed: FloatArray = np.einsum("ij,j->i", phi, w)
-    return summed
-
-
-@dataclass(frozen=True, slots=True)
-class BestFeature:
-    """The column that ranks the training groups best by itself; sign -1: its smallest value comes first."""
-
-    name: str
-    sign: int

@@ -1,6 +1,5 @@
 """A router that abstains: the threshold chosen on calibration traces, and the promise measured on others."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,14 +8,11 @@ from ltr.arrays import IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
-from ltr.errors import count
-from ltr.evaluation.abstention_measures import measure_abstention
 from ltr.evaluation.abstention_threshold import (
     ConfidentAnswers,
     OneDraw,
     fixed_thresholds,
     precision_threshold,
-    risk_over_coverage,
     risk_threshold,
     upper_limit,
 )
@@ -24,7 +20,6 @@ from ltr.experiments.cross_fitted_scores import ScoredGroups, fold_models
 from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.past_from_own_choices import with_own_past
 from ltr.experiments.progress import OnProgress, silent
-from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.serving.candidate_warnings import text_mark
 from ltr.serving.router import Router
 from ltr.storage.abstain_rule import RISK, AbstainRule
@@ -129,53 +124,3 @@ def confident_answers(router: Router, groups: Groups, rel_threshold: float = 1.0
             ConfidentAnswers(confidence[is_known], is_wrong[is_known], of_trace[some.candidates.traces][is_known])
         )
     return ConfidentAnswers.joined(parts)
-
-
-def with_abstention(measured: EvaluatedRanking, router: Router, *, seed: int) -> EvaluatedRanking:
-    """The evaluation with what abstaining does to it, and why its promise may not apply."""
-    rule = router.abstain
-    if rule is None:
-        return measured
-    groups, threshold = measured.groups, measured.evaluation.rules.rel_threshold
-    answers = confident_answers(router, groups, threshold)
-    if not len(answers.confidence):
-        return measured
-    _, confidence = router.first_choices(groups.candidates)
-    is_answered = np.array([not rule.abstains(value) for value in confidence.tolist()])
-    moved = () if router.feedback is None else ("outcomes have moved the weights since the calibration",)
-    doubts = (*moved, *promise_warnings(rule, groups))
-    of = measure_abstention(answers, rule.threshold, np.random.default_rng(seed))
-    return replace(
-        measured,
-        abstention=replace(of, not_promised=doubts),
-        abstains=~is_answered,
-        risk_coverage=risk_over_coverage(answers),
-    )
-
-
-def promise_warnings(rule: AbstainRule, groups: Groups) -> Iterator[str]:
-    """Why the promise does not apply to the groups: another catalogue, a later time, another share of none."""
-    candidates = groups.candidates
-    if candidates.kind == "tool":
-        marks = set(rule.candidates)
-        new = sum(text_mark(name) not in marks for name in candidates.name_texts)
-        if new and len(rule.candidates) < MOST_NAMES:
-            yield f"{count(new, 'candidate')} of {len(candidates.name_texts):,} are not in the calibration data"
-    times = groups.times
-    if rule.newest is not None and times is not None and (later := int((times > rule.newest).sum())):
-        yield f"{count(later, 'query', 'queries')} of {len(times):,} are later than all calibration data"
-    ours, theirs = groups.num_none, rule.none_queries
-    mine, other = len(groups.offsets) - 1 + ours, rule.queries
-    if differ(ours, mine, theirs, other):
-        yield f"none is right in {ours / mine:.1%} of the queries, in {theirs / other:.1%} of the calibration data"
-
-
-def differ(ours: int, mine: int, theirs: int, other: int) -> bool:
-    """Whether two shares differ by more than two standard errors of their difference.
-
-    >>> differ(0, 100, 20, 100), differ(19, 100, 20, 100)
-    (True, False)
-    """
-    pooled = (ours + theirs) / (mine + other)
-    error = np.sqrt(pooled * (1 - pooled) * (1 / mine + 1 / other))
-    return bool(abs(ours / mine - theirs / other) > 2 * error)

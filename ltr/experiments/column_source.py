@@ -7,10 +7,8 @@ import numpy as np
 
 from ltr.arrays import Array, IntArray, offsets_of
 from ltr.data.draw_rules_and_probabilities import Draws
-from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
-from ltr.data.none_of_these_groups import without_none
-from ltr.experiments.negative_sampling import offset_of_draws
+from ltr.experiments.sampling_correction import offset_of_draws
 from ltr.files.npz import read_arrays
 from ltr.storage.featurized_jsonl import DRAWS, LARGEST_COLUMNS, checked_codes, refuse_other_shapes
 from ltr.storage.featurized_shards import ColumnShards, usable_part
@@ -76,25 +74,3 @@ def trace_codes(shards: ColumnShards) -> IntArray:
         codes.append((traces if none is None else traces[none != RIGHT]) + first)
         first += part.traces
     return np.concatenate(codes)
-
-
-def answered(groups: Groups) -> Groups | None:
-    """The groups for which something offered may be right; None where there is none."""
-    return None if groups.none is not None and (groups.none == RIGHT).all() else without_none(groups)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WholeGroups:
-    """Groups in memory as a single shard, with the columns that a router gives them."""
-
-    groups: Groups
-
-    def __len__(self) -> int:
-        return 1
-
-    def __getitem__(self, number: int) -> Groups:
-        return (self.groups,)[number]
-
-    def extent(self) -> tuple[int, float]:
-        """The candidates of the longest group, and the greatest label."""
-        return int(np.diff(self.groups.offsets).max()), float(np.nanmax(self.groups.labels, initial=0.0))

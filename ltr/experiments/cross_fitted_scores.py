@@ -10,10 +10,11 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups, select
 from ltr.errors import DataError, DivergedError
-from ltr.experiments.negative_sampling import score_offset
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.shared_inputs import Prepared, prepare, prior_of
+from ltr.experiments.sampling_correction import score_offset
+from ltr.experiments.training_columns import Prepared, prepare
 from ltr.features.crossfit import SharedCounts
+from ltr.features.prior_weights import prior_of
 from ltr.logs import stage
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit

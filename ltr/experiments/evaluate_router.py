@@ -10,17 +10,29 @@ from ltr.data.none_of_these_groups import none_warnings
 from ltr.data.previous_tools import past_of
 from ltr.evaluation.baselines import baselines
 from ltr.evaluation.metrics.registry import CATALOGUE
-from ltr.experiments.abstention_calibration import with_abstention
+from ltr.experiments.abstention_evaluation import with_abstention
 from ltr.experiments.none_of_these_evaluation import with_none
 from ltr.experiments.past_from_own_choices import with_own_past
-from ltr.experiments.read_data import refuse_given_probabilities
+from ltr.experiments.run_preconditions import refuse_given_probabilities
 from ltr.experiments.warnings import outdone_warnings
 from ltr.experiments.whole_catalogue_evaluation import NOT_SERVED, catalogue_to_rank, with_catalogue
+from ltr.files.directory_lock import locked
+from ltr.files.output_replacement import new_directory
+from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature, rules
+from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature
+from ltr.results.evaluation_rules import rules
+from ltr.results.hits_and_mistakes_by_tool import by_tool
+from ltr.results.metrics_record import metrics_record
+from ltr.results.query_records import query_records
 from ltr.results.tools_seen_in_training import known_answers
 from ltr.serving.candidate_warnings import candidate_warnings, seen_traces, seen_traces_warnings
 from ltr.serving.router import Router
+from ltr.storage.run_contents import write_metrics, write_tools
+from ltr.storage.run_directory import (
+    EVALUATION_KIND,
+    refuse_taken,
+)
 
 
 @stage("measuring")
@@ -66,3 +78,15 @@ def evaluate_router(
     before = (*before, NOT_SERVED) if is_missed else before
     warnings = (*before, *measured.warnings, *outdone_warnings(measured))
     return replace(measured, is_seen=seen > 0, warnings=warnings)
+
+
+def keep_evaluation(
+    measured: EvaluatedRanking, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool
+) -> None:
+    """metrics.json, per_query.jsonl and by_tool.jsonl of an evaluation, in a directory that holds nothing else."""
+    with locked(out):
+        refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
+        with new_directory(out) as home:
+            queries = query_records(measured, router, explain=explain)
+            write_metrics(home, metrics_record(measured), queries, measured.evaluation.curves)
+            write_tools(home, by_tool(measured))

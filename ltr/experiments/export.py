@@ -14,7 +14,7 @@ from ltr.data.none_of_these_groups import none_warnings, without_none
 from ltr.errors import DataError, LtrWarning
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.read_data import read_data
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.training_columns import prepare
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.path_arguments import AnyPath

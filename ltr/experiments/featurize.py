@@ -18,7 +18,7 @@ from ltr.engines.open_engine import warn_without_shards
 from ltr.errors import UsageError
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import drawn
-from ltr.experiments.shared_inputs import nothing_to_choose, prepare
+from ltr.experiments.training_columns import nothing_to_choose, prepare
 from ltr.features.crossfit import FittedFeatures
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing

@@ -17,7 +17,7 @@ from ltr.errors import DataError, count
 from ltr.experiments.featurize import Featurized, auto_encoder, with_none_rows
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import drawn
-from ltr.experiments.shared_inputs import encoder_name, nothing_to_choose
+from ltr.experiments.training_columns import encoder_name, nothing_to_choose
 from ltr.experiments.warnings import feature_warnings
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards

@@ -14,14 +14,17 @@ from ltr.errors import DataError, RunError, UsageError, count
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.ranking import rank
-from ltr.experiments.cross_validation import path_weights
+from ltr.experiments.l2_choice import path_weights
 from ltr.experiments.model_alternatives import Alternative, default_of, paths
-from ltr.experiments.negative_sampling import DRAWN, MOST_WHOLE, WHOLE, draw_negatives, score_offset
+from ltr.experiments.negative_sampling import DRAWN, MOST_WHOLE, WHOLE, draw_negatives
 from ltr.experiments.past_from_own_choices import both_pasts
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import tools_to_rank
-from ltr.experiments.shared_inputs import SharedInputs, encoder_name, prior_of
+from ltr.experiments.sampling_correction import score_offset
+from ltr.experiments.shared_inputs import SharedInputs
+from ltr.experiments.training_columns import encoder_name
 from ltr.experiments.whole_catalogue_evaluation import is_short
+from ltr.features.prior_weights import prior_of
 from ltr.training.group_losses import group_losses
 from ltr.training.nonlinear_terms import Terms
 from ltr.training.significant_gain_rule import FoldResults, Level

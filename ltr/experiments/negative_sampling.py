@@ -1,6 +1,5 @@
 """Candidates where the log has none or few: tools drawn from the catalogue, and what the draw means for training."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,11 +8,11 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.added_negatives import Additions, with_additions
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.draw_rules_and_probabilities import NEAR, RANDOM, Draws
+from ltr.data.draw_rules_and_probabilities import NEAR, RANDOM
 from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
 from ltr.data.text_hashes import hashed, mixed
-from ltr.errors import SampleError, UsageError
+from ltr.errors import UsageError
 from ltr.features.nearest_tools import NearestTools
 
 WHOLE: Final = "catalogue"
@@ -134,26 +133,3 @@ class _Rule:
         codes = np.flatnonzero(free)
         hashes = mixed(mixed(self.group_hash[group : group + 1]) ^ self.tool_hash[codes])
         return codes[np.argsort(hashes, kind="stable")[:count]]
-
-
-def score_offset(groups: Groups) -> FloatArray | None:
-    """-log of the probability with which the rule draws each row, for training; None where nothing was drawn.
-
-    Tools drawn at random that do not say how probably count as uniform draws, whose offset is the same for all.
-    """
-    draws = groups.candidates.draws
-    return None if draws is None else offset_of_draws(draws, groups.offsets, groups.candidates.place)
-
-
-def offset_of_draws(draws: Draws, offsets: IntArray, place: Callable[[int], tuple[str, int]]) -> FloatArray:
-    """The same of the rows of some groups; `place` is the file and line that a row comes from."""
-    is_unknown = np.isnan(draws.probabilities)
-    starts = offsets[:-1]
-    lacks = np.logical_or.reduceat(is_unknown, starts)
-    uneven = lacks & np.logical_or.reduceat((draws.rules == NEAR) | (draws.probabilities < 1), starts)
-    if uneven.any():
-        rows = slice(*offsets[int(np.argmax(uneven)) :][:2])
-        row = int(offsets[int(np.argmax(uneven))] + np.argmax(is_unknown[rows]))
-        problem = "missing beside candidates that were drawn otherwise; a probability above 0, at most 1, is needed"
-        raise SampleError(*place(row), "draw_probability", problem)
-    return -np.log(np.where(is_unknown, 1.0, draws.probabilities)) + 0.0

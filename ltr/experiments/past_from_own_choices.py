@@ -11,9 +11,10 @@ from ltr.data.groups import Candidates, Groups, key_order, select
 from ltr.data.previous_tools import past_lists, past_of, with_past
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.cross_fitted_scores import fold_models
-from ltr.experiments.negative_sampling import score_offset
 from ltr.experiments.progress import OnProgress, silent
-from ltr.experiments.shared_inputs import Prepared, prior_of
+from ltr.experiments.sampling_correction import score_offset
+from ltr.experiments.training_columns import Prepared
+from ltr.features.prior_weights import prior_of
 from ltr.logs import stage
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit

@@ -12,19 +12,23 @@ from ltr.encoders.registry import AUTO
 from ltr.evaluation.baselines import best_feature
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.experiments.abstention_calibration import with_none_and_abstaining
-from ltr.experiments.cross_validation import Settled, cross_validate, judged_by, settled, validation
+from ltr.experiments.cross_validation import cross_validate
 from ltr.experiments.evaluate_router import evaluate_router
+from ltr.experiments.l2_choice import Settled, judged_by, settled, validation
 from ltr.experiments.model_selection import chosen
-from ltr.experiments.negative_sampling import score_offset
 from ltr.experiments.past_from_own_choices import rows_to_learn
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import tools_to_rank
 from ltr.experiments.resolved_config import decided
-from ltr.experiments.shared_inputs import Prepared, SharedInputs, prior_of
+from ltr.experiments.sampling_correction import score_offset
+from ltr.experiments.shared_inputs import SharedInputs
+from ltr.experiments.training_columns import Prepared
 from ltr.experiments.warnings import choice_warnings
 from ltr.features.crossfit import named_parts
+from ltr.features.prior_weights import prior_of
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import EvaluatedRanking, rules
+from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.results.evaluation_rules import rules
 from ltr.results.tools_seen_in_training import answer_marks
 from ltr.serving.candidate_warnings import (
     MOST_MARKS,

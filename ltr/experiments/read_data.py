@@ -6,7 +6,6 @@ from typing import Any
 
 from ltr.arrays import vanishing
 from ltr.audit.checks_before_training import quick_findings
-from ltr.config.none_and_abstain import RULES
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import ToolCatalogue, ToolText, read_tools
 from ltr.data.config import DataConfig
@@ -15,9 +14,14 @@ from ltr.data.groups import Candidates, Groups
 from ltr.data.none_of_these_groups import none_warnings, without_none
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.encoders.registry import AUTO, best_installed
-from ltr.errors import DataError, SampleError, UsageError, count
-from ltr.evaluation.abstention_threshold import fewest_traces
+from ltr.errors import DataError, SampleError, UsageError
 from ltr.experiments.negative_sampling import draw_negatives
+from ltr.experiments.run_preconditions import (
+    refuse_fitted,
+    refuse_given_probabilities,
+    refuse_half_sections,
+    refuse_no_answers,
+)
 from ltr.features.crossfit import FittedFeatures
 from ltr.storage.plain_or_featurized_samples import read
 
@@ -133,57 +137,3 @@ def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tu
     if train.candidates.features is not None and not train.candidates.fit:
         warnings.append(STATELESS)
     return (*warnings, APPLIED) if train.candidates.are_applied else tuple(warnings)
-
-
-def refuse_half_sections(config: RunConfig) -> None:
-    """Raise for a key of none, or of abstaining, that lacks another."""
-    if config.none.removed_share is not None and config.none.share is None:
-        raise UsageError(
-            "none.share is missing: removed answers do not say how often none is right; name it with --none-share"
-        )
-    if not config.abstain.rule and not isinstance(config.data.calibrate, float):
-        raise UsageError("data.calibrate names samples, and nothing is calibrated: name a rule with --abstain")
-
-
-def refuse_no_answers(config: RunConfig, train: Groups, calibrate: Groups | None) -> None:
-    """Raise where none is to be learned and no query has it, or where calibration data keep no risk."""
-    if train.none_groups is None and config.none.removed_share is None and (config.none.source or config.none.share):
-        raise DataError(
-            'none: no training query says that none is right ({"none": true} with label 1); '
-            "--none-from removed:0.2 learns from copies without their right candidates"
-        )
-    if config.abstain.chosen and calibrate is not None:
-        refuse_few_traces(calibrate, *config.abstain.chosen)
-
-
-def refuse_few_traces(groups: Groups, rule: str, level: float) -> None:
-    """Raise for calibration data with which no threshold keeps the risk."""
-    traces, least = len(groups.candidates.trace_ids), fewest_traces(level)
-    if rule == RULES[0] and traces < least:
-        raise UsageError(
-            f"abstain risk={level:g} needs at least {count(least, 'calibration trace')} (1 / risk - 1); there "
-            f"{'is' if traces == 1 else 'are'} {traces:,}: add traces, raise --calibrate, or the risk"
-        )
-
-
-def refuse_given_probabilities(config: RunConfig) -> None:
-    """Raise where the scores of a model would be taken for probabilities."""
-    if config.evaluate.probability == "given":
-        raise UsageError(
-            "probability given takes scores as they are, and a model's are no probabilities: "
-            "name softmax or sigmoid, or measure a ranking of others with evaluate --run"
-        )
-
-
-def refuse_fitted(state: FittedFeatures | None, why: str) -> None:
-    """Raise for ready features that, or whose encoder, learned from the groups they would be kept from."""
-    if state is not None:
-        raise fitted_on_all(why)
-
-
-def fitted_on_all(why: str) -> UsageError:
-    """The error about samples that bear features fitted on all of them."""
-    return UsageError(
-        f"{why}, and the samples bear features, or vectors of texts, fitted on all of them; "
-        "name a file of samples instead"
-    )

@@ -6,7 +6,7 @@ from ltr.config.run import RunConfig
 from ltr.data.schema import Kind
 from ltr.engines.config import EngineConfig
 from ltr.evaluation.metrics.registry import all_named
-from ltr.experiments.shared_inputs import Prepared, listed_features
+from ltr.experiments.training_columns import Prepared, listed_features
 from ltr.features.crossfit import FittedFeatures
 
 

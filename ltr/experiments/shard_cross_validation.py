@@ -19,13 +19,14 @@ from ltr.errors import DataError, FileError
 from ltr.evaluation.evaluate import Rules
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.experiments.column_source import NUMBERS, ColumnSource
-from ltr.experiments.cross_validation import judging_rules
+from ltr.experiments.l2_choice import judging_rules
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.temporary_directory import temporary_directory
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import CrossValidation, evaluate_scores
+from ltr.results.evaluated_ranking import evaluate_scores
+from ltr.results.fold_results import CrossValidation
 from ltr.results.merged_evaluation import Sums, by_query, is_of_candidates, measures_of
 from ltr.storage.featurized_jsonl import LARGEST_COLUMNS, columns_of
 from ltr.storage.featurized_shards import ColumnShards

@@ -6,9 +6,13 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from ltr.config.run import RunConfig
 from ltr.data.fingerprint import fingerprint
+from ltr.data.groups import Groups
+from ltr.data.none_candidates import RIGHT
+from ltr.data.none_of_these_groups import without_none
 from ltr.data.previous_tools import past_of
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.engines.open_engine import open_engine
@@ -18,16 +22,16 @@ from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import CATALOGUE
 from ltr.evaluation.ranking import Ties
-from ltr.experiments.column_source import WholeGroups, answered
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.read_data import refuse_given_probabilities
+from ltr.experiments.run_preconditions import refuse_given_probabilities
 from ltr.experiments.warnings import outdone_warnings
 from ltr.files.atomic_write import write_lines
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right, rules_up_to
+from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right
+from ltr.results.evaluation_rules import rules_up_to
 from ltr.results.hashed_queries import without_texts
 from ltr.results.hits_and_mistakes_by_tool import tool_counts, tool_records
 from ltr.results.instructive_examples import examples
@@ -50,6 +54,23 @@ from ltr.serving.router import Router
 from ltr.storage.featurized_shards import ColumnShards, open_columns
 from ltr.storage.run_contents import write_summary, write_tools
 from ltr.storage.run_directory import EVALUATION_KIND, PER_QUERY, refuse_taken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeGroups:
+    """Groups in memory as a single shard, with the columns that a router gives them."""
+
+    groups: Groups
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, number: int) -> Groups:
+        return (self.groups,)[number]
+
+    def extent(self) -> tuple[int, float]:
+        """The candidates of the longest group, and the greatest label."""
+        return int(np.diff(self.groups.offsets).max()), float(np.nanmax(self.groups.labels, initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +240,8 @@ def refuse_whole(router: Router, config: RunConfig, also: Collection[str]) -> No
     }
     if problem := next((name for name, is_asked in need_all.items() if is_asked), ""):
         raise UsageError(f"{problem}: not measured shard by shard; name files instead of a directory of columns")
+
+
+def answered(groups: Groups) -> Groups | None:
+    """The groups for which something offered may be right; None where there is none."""
+    return None if groups.none is not None and (groups.none == RIGHT).all() else without_none(groups)

@@ -17,22 +17,25 @@ from ltr.data.splits import TIME
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import alone, best_of
+from ltr.evaluation.column_scores import BestFeature
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
-from ltr.evaluation.ranking import BestFeature
-from ltr.experiments.column_source import ColumnSource, WholeGroups, answered, trace_codes
-from ltr.experiments.cross_validation import Settled, choice_by_folds, judged_by
+from ltr.experiments.column_source import ColumnSource, trace_codes
+from ltr.experiments.l2_choice import Settled, choice_by_folds, judged_by
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.read_data import APPLIED, fitted_on_all, refuse_given_probabilities, refuse_half_sections
+from ltr.experiments.read_data import APPLIED
 from ltr.experiments.resolved_config import decided_by
+from ltr.experiments.run_preconditions import fitted_on_all, refuse_given_probabilities, refuse_half_sections
 from ltr.experiments.shard_cross_validation import cross_validate_shards
-from ltr.experiments.shard_evaluation import Wanted, evaluate_shards
-from ltr.experiments.shared_inputs import nothing_to_choose, prior_of, refuse_other_features
+from ltr.experiments.shard_evaluation import Wanted, WholeGroups, answered, evaluate_shards
+from ltr.experiments.training_columns import nothing_to_choose, refuse_other_features
 from ltr.experiments.warnings import choice_warnings
 from ltr.features.crossfit import named_parts
+from ltr.features.prior_weights import prior_of
 from ltr.files.mergeable_tables import Merging, Part, merged
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import CrossValidation, rules_up_to
+from ltr.results.evaluation_rules import rules_up_to
+from ltr.results.fold_results import CrossValidation
 from ltr.results.merged_evaluation import EvaluatedShards, Sums
 from ltr.results.tools_seen_in_training import answer_marks
 from ltr.serving.candidate_warnings import MOST_MARKS, trace_marks

@@ -24,18 +24,15 @@ from ltr.features.presets import RECOMMENDED
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
-from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.hashed_queries import hash_texts, without_texts
 from ltr.results.hits_and_mistakes_by_tool import by_tool
 from ltr.results.instructive_examples import examples
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.results.query_records import query_records
-from ltr.serving.router import Router
 from ltr.storage.featurized_shards import columns_directory
 from ltr.storage.model_file import save_model
-from ltr.storage.run_contents import RunContents, write_metrics, write_tools
+from ltr.storage.run_contents import RunContents
 from ltr.storage.run_directory import (
-    EVALUATION_KIND,
     inputs,
     refuse_taken,
 )
@@ -192,18 +189,6 @@ def save(
             config=render(relocated(result.config, home)),
         )
         write_all(files, result.router, result.update_base, seconds=seconds, saving_since=start, clock=clock)
-
-
-def keep_evaluation(
-    measured: EvaluatedRanking, router: Router | None, out: AnyPath, *, explain: bool, overwrite: bool
-) -> None:
-    """metrics.json, per_query.jsonl and by_tool.jsonl of an evaluation, in a directory that holds nothing else."""
-    with locked(out):
-        refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
-        with new_directory(out) as home:
-            queries = query_records(measured, router, explain=explain)
-            write_metrics(home, metrics_record(measured), queries, measured.evaluation.curves)
-            write_tools(home, by_tool(measured))
 
 
 def record(result: RunResult, home: Path) -> RunRecord:

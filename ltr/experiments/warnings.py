@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from ltr.config.run import RunConfig
 from ltr.data.splits import earlier_warnings
-from ltr.experiments.cross_validation import Settled
+from ltr.experiments.l2_choice import Settled
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.tool_popularity import strength_by_moments
-from ltr.results.evaluated_ranking import CrossValidation, Evaluated
+from ltr.results.evaluated_ranking import Evaluated
+from ltr.results.fold_results import CrossValidation
 from ltr.training.model import Watched
 
 

@@ -7,15 +7,14 @@ import numpy as np
 from ltr.arrays import FloatArray, State, chunks
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.hashed_ngrams import BUCKETS, COUNTED, Counts, HashEncoder, counts
-from ltr.encoders.sparse_vectors import Sparse
+from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.features.clauses import Clauses, query_clauses
+from ltr.features.distinct_tools import distinct_tools
 from ltr.features.graph_tables import graph_tables
 from ltr.features.registry import Context, ToolList, feature
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
-from ltr.features.tokenization import sparse_rows
 from ltr.features.tool_vector_products import ToolVectors
-from ltr.features.tools_and_answers import distinct_tools
 from ltr.files.digest_keys import digests
 from ltr.files.learned_state_types import learns
 from ltr.files.mergeable_tables import Part, table

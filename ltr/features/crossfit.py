@@ -15,10 +15,10 @@ from ltr.encoders.cached_encoder import CachedEncoder, encoded_lists
 from ltr.encoders.protocol import Encoder, Role
 from ltr.errors import DataError, UsageError
 from ltr.features.learner_output_checks import alike, refuse_other_part, refuse_other_state
+from ltr.features.lexicon import Lexicon
 from ltr.features.precomputed_tables import Tables, tools_of_rows
 from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, TextSource, ToolList, text_sources
 from ltr.features.state_learners import Counted, Optimised, option_names
-from ltr.features.tokenization import Lexicon
 from ltr.features.write_protection import write_protected
 from ltr.files.learned_state_types import declared_type, refuse_other_type
 from ltr.files.mergeable_tables import Part, merged, merges_without_each, parts_without_each, spilled

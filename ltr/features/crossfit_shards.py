@@ -38,9 +38,9 @@ from ltr.features.crossfit import (
     trace_fold,
 )
 from ltr.features.learner_output_checks import alike
+from ltr.features.lexicon import Lexicon
 from ltr.features.registry import FEATURES, Context, FeatureConfig
 from ltr.features.state_learners import Counted, InMemory
-from ltr.features.tokenization import Lexicon
 from ltr.files.freed_memory import return_freed_memory
 from ltr.files.mergeable_tables import Merging, Part, all_merged, merged
 from ltr.files.shared_state_files import StoredState

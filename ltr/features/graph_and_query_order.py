@@ -4,14 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, Ragged, code_sums, offsets_of
+from ltr.arrays import FloatArray, IntArray, Ragged, code_sums, means, offsets_of
 from ltr.data.groups import Candidates
 from ltr.data.integer_codes import Codes
 from ltr.features.graph_tables import graph_tables
 from ltr.features.registry import Context, feature
 from ltr.features.row_queries import row_queries
 from ltr.features.tokenization import TOKEN
-from ltr.features.usual_graph_shape import means
 
 SHARPNESS = 12.0
 

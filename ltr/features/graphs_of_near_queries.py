@@ -7,14 +7,15 @@ import numpy as np
 from ltr.arrays import Array, BoolArray, FloatArray, IntArray, Ragged, State, chunks, ragged
 from ltr.data.groups import Candidates, Groups, right_rows
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
+from ltr.features.edge_tables import EDGES, edge_keys, edge_table, spelled_edges, table_edges
+from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
 from ltr.features.graph_tables import graph_tables, right_graphs
 from ltr.features.linear_algebra import all_dots
-from ltr.features.registry import Context, Positive, feature
+from ltr.features.option_ranges import Positive
+from ltr.features.registry import Context, feature
 from ltr.features.row_queries import query_texts, row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, positions
-from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
-from ltr.features.usual_graph_shape import EDGES, edge_keys, edge_table, spelled_edges, table_edges
 from ltr.files.digest_keys import digests, digests_of_bytes, halves, pairs, places
 from ltr.files.learned_state_types import Integers, Json, Offsets, Record, learns
 from ltr.files.mergeable_tables import Part, table

@@ -9,10 +9,11 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, Ragged
 from ltr.data.catalogues.tools import ToolCatalogue, tool_text
 from ltr.encoders.cached_encoder import CachedEncoder
-from ltr.encoders.sparse_vectors import Sparse
+from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.encoders.vectors import Vectors
+from ltr.features.lexicon import Lexicon
 from ltr.features.linear_algebra import all_dots
-from ltr.features.tokenization import Lexicon, plain_tool_text, sparse_rows
+from ltr.features.tokenization import plain_tool_text
 
 QUERIES_AT_ONCE = 256
 DIGITS = 9  # of a cosine: kernels of other processors differ in the last ones

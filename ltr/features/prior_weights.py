@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ltr.arrays import FloatArray
+from ltr.training.config import TrainConfig
 
 # of columns divided by their deviation, learned from 30 traces: means over draws, then over sets
 WEIGHTS = MappingProxyType(
@@ -43,3 +44,11 @@ def prior_weights(names: Sequence[str]) -> FloatArray:
     True
     """
     return np.array([WEIGHTS.get(name, 0.0) for name in names])
+
+
+def prior_of(config: TrainConfig, names: Sequence[str]) -> FloatArray | None:
+    """What the penalty pulls the weights of these columns towards; None: 0."""
+    if config.prior == "zero":
+        return None
+    config.refuse_other_scale("prior")
+    return prior_weights(names)

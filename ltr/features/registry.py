@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, get_args
 
 import numpy as np
 
@@ -13,14 +13,16 @@ from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors
 from ltr.errors import RangeError, UsageError, suggestion
+from ltr.features.lexicon import Lexicon
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted, InMemory, Learner, Optimised, option_names
-from ltr.features.tokenization import Lexicon, plain_tool_text
+from ltr.features.tokenization import plain_tool_text
 from ltr.plugins import summary_of
 from ltr.registry import Registry
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolText
+from ltr.features.option_ranges import RANGES
 
 Family = Literal["rel", "hist", "coop", "struct"]
 Fit = Callable[..., State]
@@ -30,15 +32,6 @@ Shared = Callable[..., Any]  # of (candidates, context): what several features r
 StateMemo = dict[tuple[Shared, int, tuple[float, ...]], tuple[State, Any]]
 Subject = TypeVar("Subject")
 Value = TypeVar("Value")
-
-RANGES: dict[str, Callable[[float], bool]] = {
-    "above 0": lambda value: value > 0,
-    "of 0 or more": lambda value: value >= 0,
-    "from 0 to 1": lambda value: 0 <= value <= 1,
-}
-Positive = Annotated[float, "above 0"]
-NotNegative = Annotated[float, "of 0 or more"]
-Rate = Annotated[float, "from 0 to 1"]
 
 
 class Texts(Protocol):
@@ -169,7 +162,8 @@ FEATURES: Registry[Feature] = Registry(
         "ltr.features.tool_after_previous": ("tool.follows", "tool.repeat"),
         "ltr.features.tool_ridge": ("tool.ridge",),
         "ltr.features.tool_word_associations": ("tool.talk",),
-        "ltr.features.tool_word_overlap": ("tool.name", "tool.bm25", "tool.words", "tool.clause_words"),
+        "ltr.features.tool_word_overlap": ("tool.name", "tool.bm25"),
+        "ltr.features.answered_query_words": ("tool.words", "tool.clause_words"),
         "ltr.features.graphs_of_near_queries": ("graph.near_edges",),
         "ltr.features.graph_and_query_order": ("graph.order",),
         "ltr.features.usual_graph_shape": ("graph.edges", "graph.start", "graph.size"),

@@ -35,16 +35,6 @@ def names_table(names: Sequence[str], **sums: Any) -> Table:
     return table(digests(names), sums, facts={"name": spelled(names)})
 
 
-def most_frequent(counts: IntArray, most: int, *, least: int = 1) -> IntArray:
-    """The places of the counts from `least` on, or from the first count on that leaves at most `most` places.
-
-    >>> most_frequent(np.array([3, 1, 2, 2]), 2)
-    array([0])
-    """
-    at_least = np.cumsum(np.bincount(counts)[::-1])[::-1]  # of each number: how many counts reach it
-    return np.flatnonzero(counts >= max(least, int((at_least > most).sum())))
-
-
 def table_texts(table: State) -> tuple[str, ...]:
     """The texts of a table.
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, State, code_sums, distinct
+from ltr.arrays import FloatArray, IntArray, State, code_sums, distinct, most_frequent
 from ltr.data.groups import Candidates, Groups
-from ltr.features.registry import Context, Positive, feature
+from ltr.features.option_ranges import Positive
+from ltr.features.registry import Context, feature
 from ltr.features.state_learners import Counted
-from ltr.features.text_tables import most_frequent, names_table, positions, spelled_table, table_texts
+from ltr.features.text_tables import names_table, positions, spelled_table, table_texts
 from ltr.files.digest_keys import digests, halves, pairs
 from ltr.files.learned_state_types import Floats, Integers, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, table

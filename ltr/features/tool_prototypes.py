@@ -5,17 +5,19 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.groups import Candidates, Groups
 from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_from
-from ltr.errors import DataError
 from ltr.features.clauses import query_clauses
+from ltr.features.distinct_tools import distinct_tools
+from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
 from ltr.features.graph_tables import graph_tables
-from ltr.features.registry import Context, Positive, ToolList, feature
+from ltr.features.option_ranges import Positive
+from ltr.features.registry import Context, ToolList, feature
+from ltr.features.right_answers import Answers, right_answers
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts
 from ltr.features.tool_vector_products import ToolVectors
-from ltr.features.tools_and_answers import Answers, distinct_tools, right_answers
 from ltr.files.learned_state_types import Floats, Integers, Json, Record, TextTable, learns
-from ltr.files.mergeable_tables import Part, texts_of
+from ltr.files.mergeable_tables import Part
 
 OWN_TEXT = 3.0  # how many answered queries the tool's own text counts for
 MOST_NUMBERS = 1 << 26  # of all prototypes together: 128 MB in half precision
@@ -92,12 +94,6 @@ PROTOTYPES = Counted(count_answered, prototypes_state)
 WHOLE_PROTOTYPES = Counted(count_answered_whole, prototypes_state)
 
 
-def encoder_revision(part: Part) -> str:
-    """The revision of the encoder whose vectors were counted."""
-    (revision,) = texts_of(part["encoder"].facts["name"])
-    return revision
-
-
 def prototypes(
     state: State, names: tuple[str, ...], text_vectors: Vectors, tools: IntArray, context: Context, own: float
 ) -> Vectors:
@@ -124,13 +120,6 @@ def prototypes(
 def stored_prototypes(state: State) -> tuple[dict[str, int], Vectors]:
     """The place of each tool in a state of prototypes_state, and the vectors there."""
     return place_of(table_texts(state["tools"])), vectors_from(state["directions"])
-
-
-def refuse_other_revision(state: State, context: Context) -> None:
-    """Raise unless the state's vectors are of the encoder at hand."""
-    if state["revision"] != context.encoder.revision:
-        encoder = f"{context.encoder.name} at revision {context.encoder.revision}"
-        raise DataError(f"what was learned belongs to another encoder, revision {state['revision']}, not to {encoder}")
 
 
 def best_cosines(

@@ -6,21 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, distinct, groups_of, offsets_of
+from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, distinct, groups_of, most_frequent, offsets_of
 from ltr.data.groups import Candidates, Groups, right_rows
 from ltr.encoders.dense_vectors import LARGEST_HALF, Dense
-from ltr.encoders.sparse_vectors import Sparse
+from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.errors import UsageError
+from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
 from ltr.features.linear_algebra import PositiveDefinite, all_dots
-from ltr.features.registry import Context, Positive, ToolList, feature
+from ltr.features.option_ranges import Positive
+from ltr.features.registry import Context, ToolList, feature
+from ltr.features.right_answers import right_answers
 from ltr.features.row_queries import query_texts, row_queries
 from ltr.features.state_learners import Counted
-from ltr.features.text_tables import most_frequent, names_table, place_of, spelled_table, table_texts
-from ltr.features.tokenization import TOKEN, sparse_rows
-from ltr.features.tool_prototypes import encoder_revision, refuse_other_revision
+from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts
+from ltr.features.tokenization import TOKEN
 from ltr.features.tool_vector_products import Block, ToolVectors
-from ltr.features.tools_and_answers import right_answers
 from ltr.files.digest_keys import digests, halves, pairs
 from ltr.files.freed_memory import return_freed_memory
 from ltr.files.learned_state_types import Floats, Integers, Json, Offsets, Record, TextTable, learns

@@ -4,17 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import FloatArray, Ragged, State, code_sums, used
+from ltr.arrays import FloatArray, Ragged, State, code_sums, most_frequent, used
 from ltr.data.groups import Candidates, Groups
-from ltr.encoders.sparse_vectors import Sparse
+from ltr.encoders.inverted_index import Postings
+from ltr.encoders.sparse_vectors import Sparse, sparse_rows
+from ltr.features.distinct_tools import distinct_tools
+from ltr.features.lexicon import Lexicon
 from ltr.features.linear_algebra import product
 from ltr.features.registry import Context, ToolList, feature
+from ltr.features.right_answers import right_answers
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
-from ltr.features.text_tables import most_frequent, place_of, spelled_table, table_texts
-from ltr.features.tokenization import Lexicon, sparse_rows
-from ltr.features.tool_vector_products import Postings, ToolVectors
-from ltr.features.tools_and_answers import distinct_tools, right_answers
+from ltr.features.text_tables import place_of, spelled_table, table_texts
+from ltr.features.tool_vector_products import ToolVectors
 from ltr.files.digest_keys import digests, halves, pairs, places
 from ltr.files.learned_state_types import Floats, Integers, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, table

@@ -1,49 +1,20 @@
 """The shape of right graphs: which edges and roots they had, and how many nodes."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from ltr.arrays import Array, FloatArray, IntArray, Ragged, State, code_sums
+from ltr.arrays import FloatArray, IntArray, State, code_sums, means
 from ltr.data.groups import Candidates, Groups, right_rows
+from ltr.features.edge_tables import EDGES, edge_keys, edge_table, spelled_edges, table_edges
 from ltr.features.graph_tables import graph_tables, right_graphs
 from ltr.features.registry import Context, feature
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
-from ltr.features.text_tables import looked_up, names_table, spelled_table, table_texts, text_table
-from ltr.files.digest_keys import digests, halves, pairs, places
+from ltr.features.text_tables import looked_up, names_table, spelled_table, table_texts
+from ltr.files.digest_keys import digests
 from ltr.files.learned_state_types import Integers, Json, Record, TextTable, learns
-from ltr.files.mergeable_tables import Part, Table, table, texts_of
+from ltr.files.mergeable_tables import Part, table
 
 RIDGE = 0.1  # keeps the three numbers of graph.size defined on few groups
-EDGES = TextTable("ends of edges", pairs=Integers("edges", 2, below="ends of edges"))  # the type of an edge_table
-
-
-def edge_table(edges: tuple[tuple[str, str], ...]) -> State:
-    """Pairs of tools as a state holds them."""
-    ends = [end for edge in edges for end in edge]
-    tools = list(dict.fromkeys(ends))
-    code = {tool: place for place, tool in enumerate(tools)}
-    return text_table(tools, pairs=np.array([code[end] for end in ends], dtype=np.int32).reshape(-1, 2))
-
-
-def table_edges(table: State) -> list[tuple[str, str]]:
-    """The pairs of a table.
-
-    >>> table_edges(edge_table((("a", "b"), ("b", "a"))))
-    [('a', 'b'), ('b', 'a')]
-    """
-    tools = table_texts(table)
-    return [(tools[source], tools[target]) for source, target in table["pairs"].tolist()]
-
-
-def means(lists: Ragged, values: FloatArray) -> FloatArray:
-    """The mean of the values of each owner, values beside the codes of the lists; 0 for an owner without any.
-
-    >>> means(Ragged(np.array([0, 2, 2]), np.array([0, 1])), np.array([1.0, 2.0]))
-    array([1.5, 0. ])
-    """
-    return code_sums(lists.owners, values, len(lists.lengths)) / np.maximum(lists.lengths, 1)
 
 
 def count_edges(groups: Groups, context: Context) -> Part:
@@ -57,18 +28,6 @@ def count_edges(groups: Groups, context: Context) -> Part:
 def edges_state(part: Part) -> State:
     """The edges and how often each stood in a right graph."""
     return {"edges": edge_table(spelled_edges(part["edges"].keys, part["tools"])), "times": part["edges"].sums["times"]}
-
-
-def edge_keys(edges: Sequence[tuple[str, str]]) -> Array:
-    """The keys of pairs of tools."""
-    return pairs(digests([source for source, _ in edges]), digests([target for _, target in edges]))
-
-
-def spelled_edges(keys: Array, tools: Table) -> tuple[tuple[str, str], ...]:
-    """The pairs of tools of the keys, by a table that has the names of the tools."""
-    names = texts_of(tools.facts["name"])
-    ends = np.column_stack([places(tools.keys, half) for half in halves(keys)])
-    return tuple((names[source], names[target]) for source, target in ends.tolist())
 
 
 @feature("graph.edges", "coop", fit=Counted(count_edges, edges_state), title="edges known from right graphs")

@@ -10,7 +10,8 @@ from ltr.errors import DataError, UsageError, count
 from ltr.reporting.cell_formats import COUNT, DIFFERENCE, EFFECT, INTERVAL, PROBABILITY, SHARE, WEIGHT, WRITTEN, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.conclusions import doubt_text, lead_sentence
-from ltr.reporting.metric_tables import BEST_FEATURE, RANDOM, baseline_title, interval_of, title_of
+from ltr.reporting.metric_tables import interval_of
+from ltr.reporting.metric_titles import BEST_FEATURE, RANDOM, baseline_title, title_of
 from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Medium, Table, TableRow

@@ -27,15 +27,6 @@ def aligned(rows: Sequence[Sequence[str]], width: int, *, flexible: int = 0, ind
     return lines
 
 
-def tsv_line(row: Sequence[object]) -> str:
-    r"""The values between tabs, nothing for None; what would end a cell, or move a terminal, is written out.
-
-    >>> tsv_line(["a\tb", None, 0.5])
-    'a\\tb\t\t0.5'
-    """
-    return "\t".join("" if value is None else visible(str(value)) for value in row)
-
-
 def width_of(text: str) -> int:
     """Columns a terminal needs for the text: two for wide characters, none for combining ones."""
     if text.isascii():

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.features.registry import NotNegative, Rate
+from ltr.features.option_ranges import NotNegative, Rate
 from ltr.features.tokenization import stemmed_words
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker

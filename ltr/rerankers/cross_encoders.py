@@ -10,8 +10,8 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.encoders.model_folder import commit, fetched, folder_digest, located, refuse_code
 from ltr.errors import DataError, RunError, UsageError
-from ltr.rerankers.bi_encoders import absent_model
 from ltr.rerankers.documents import Documents
+from ltr.rerankers.missing_models import absent_model
 from ltr.rerankers.registry import Reranker, Setting, reranker
 
 

@@ -12,7 +12,7 @@ from ltr.arrays import LARGEST, FloatArray
 from ltr.configtext.dataclass_checks import adapter
 from ltr.configtext.type_error_messages import complaint
 from ltr.errors import RangeError, UnknownNameError, UsageError, suggestion
-from ltr.features.registry import RANGES
+from ltr.features.option_ranges import RANGES
 from ltr.plugins import bad_result, plugin_errors, source_of, summary_of
 from ltr.registry import Registry
 from ltr.rerankers.documents import CandidateKey, Documents

@@ -8,8 +8,8 @@ from ltr.arrays import FloatArray
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.errors import DataError
 from ltr.files.crash_recovery import put_back
-from ltr.rerankers.bi_encoders import IndexedEncoder
 from ltr.rerankers.documents import Documents
+from ltr.rerankers.indexed_encoder import IndexedEncoder
 from ltr.rerankers.registry import Reranker, Setting, reranker
 from ltr.serving.router import Router, load
 from ltr.storage.model_file import model_digest

@@ -15,35 +15,20 @@ from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.abstention_measures import AbstentionMeasures
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
-from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by
-from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, Probability, candidate_probabilities
+from ltr.evaluation.column_scores import BestFeature
+from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
+from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, candidate_probabilities
 from ltr.evaluation.metrics.classification_counts import AnyCandidates
-from ltr.evaluation.metrics.presets import PresetName, preset_metrics
+from ltr.evaluation.metrics.presets import PresetName
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import Curve
 from ltr.evaluation.none_of_these_measures import NoneMeasures
-from ltr.evaluation.ranking import BestFeature, Ranking, Ties, rank
+from ltr.evaluation.ranking import Ranking, Ties, rank
 from ltr.files.path_arguments import AnyPath
 from ltr.results.breakdown import Breakdown, break_down
+from ltr.results.evaluation_rules import rules
+from ltr.results.fold_results import CrossValidation
 from ltr.results.prompt_token_savings import PromptSums, tokens_of_rows
-
-Means = Mapping[str, float | None]  # by metric; None: no query could be scored
-UNBOUNDED = 10**9  # a cutoff above every rank: a candidate that is not listed has none
-
-
-@dataclass(frozen=True, slots=True)
-class CrossValidation:
-    """What folds say of a config."""
-
-    l2s: tuple[float, ...]
-    values: FloatArray  # (l2s, folds): the metric, greater is better
-    l2: float  # the chosen one: all else is of it
-    each: tuple[Means, ...]  # of the groups of each fold
-    pooled: Means  # of every group that was left out once
-    rules: Rules
-    num_groups: int
-    earlier: int  # of them, by time: those no later than the newest group their fold learns from
-    past: Past | None = None  # what came before each group, as the model was told
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,21 +209,6 @@ def refuse_nothing_right(groups: Groups, rel_threshold: float) -> None:
     where = "{}:{}: ".format(*candidates.place(int(groups.offsets[group]))) if candidates.files else ""
     named = f"the query of trace {excerpt(trace)}, node {excerpt(node)},"
     raise DataError(f"{where}{named} has no label of {rel_threshold:g} or more, and no_relevant is 'error'")
-
-
-def rules(config: RunConfig, groups: Groups, *, listed: BoolArray | None = None, also: Collection[str] = ()) -> Rules:
-    """The rules of the config for these groups, with the metrics of its preset and others beside its own."""
-    is_whole = listed is None or bool(listed.all())
-    return rules_up_to(int(np.diff(groups.offsets).max(initial=0)) if is_whole else UNBOUNDED, config, also=also)
-
-
-def rules_up_to(longest: int, config: RunConfig, *, also: Collection[str] = ()) -> Rules:
-    """The rules of the config for groups of which the longest has so many candidates."""
-    evaluate = config.evaluate
-    names = (*evaluate.metrics, *preset_metrics(evaluate.preset, longest), *also)
-    ties, no_relevant = Ties(evaluate.ties), NoRelevant(evaluate.no_relevant)
-    options = (evaluate.rel_threshold, no_relevant, evaluate.threshold, evaluate.max_grade)
-    return Rules(names, ties, *options, Probability(evaluate.probability))
 
 
 def _extremes(ranking: Ranking, groups: Groups, run_rules: Rules, evaluation: Evaluation) -> dict[str, Evaluation]:

@@ -8,9 +8,9 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.errors import DataError, FileError, UsageError
+from ltr.evaluation.column_scores import BestFeature
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.metrics.registry import named
-from ltr.evaluation.ranking import BestFeature
 from ltr.files.crash_recovery import put_back
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import read_bytes

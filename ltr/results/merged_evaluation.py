@@ -13,11 +13,11 @@ from ltr.data.none_of_these_groups import left_out_warnings
 from ltr.errors import UsageError
 from ltr.evaluation.baselines import baseline_rankings
 from ltr.evaluation.bootstrap import intervals, resampled_units
+from ltr.evaluation.column_scores import BestFeature
 from ltr.evaluation.evaluate import Evaluation, Rules, asked_measures, evaluate_by
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import Curve, Drawn, Measure, Pooled
-from ltr.evaluation.ranking import BestFeature
 from ltr.plugins import OURS, source_of
 from ltr.results.breakdown import Breakdown
 from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking, lead_of, nothing_right

@@ -11,14 +11,14 @@ from ltr.data.groups import Candidates
 from ltr.encoders.cached_encoder import CachedEncoder, cached_texts
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.hashed_ngrams import HashEncoder
+from ltr.encoders.inverted_index import Postings
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors
+from ltr.features.clause_boundaries import clauses
 from ltr.features.crossfit import FittedFeatures
 from ltr.features.precomputed_tables import Tables, all_extended
 from ltr.features.registry import FEATURES, ToolList
 from ltr.features.text_tables import table_texts
-from ltr.features.tokenization import clauses
-from ltr.features.tool_vector_products import Postings
 from ltr.files.learned_state_types import Record, TextTable, declared_type
 from ltr.serving.served_encoder import ServedEncoder
 from ltr.storage.model_file import StoredModel

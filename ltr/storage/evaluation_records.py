@@ -9,8 +9,8 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.evaluation.abstention_measures import AbstentionMeasures
+from ltr.evaluation.column_scores import BestFeature
 from ltr.evaluation.none_of_these_measures import NoneMeasures
-from ltr.evaluation.ranking import BestFeature
 
 METRICS_FORMAT: Final = "ltr-metrics/2"
 METRICS_VERSION = 1  # rises when a metric of the same name becomes another number; such results are not compared

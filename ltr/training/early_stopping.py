@@ -7,9 +7,10 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, as_matrix
 from ltr.errors import ArrayError, DataError, RunError, UsageError
+from ltr.evaluation.column_scores import linear_scores
 from ltr.evaluation.evaluate import Rules, evaluate_by
 from ltr.evaluation.metrics.registry import Measure, named
-from ltr.evaluation.ranking import linear_scores, rank
+from ltr.evaluation.ranking import rank
 from ltr.training.config import LOSS, Epoch, OnEpoch, Progress, TrainConfig
 from ltr.training.model import Watched
 from ltr.training.nonlinear_terms import Terms

@@ -14,9 +14,9 @@ from ltr.config.run import load_config
 from ltr.data.groups import read_groups, select
 from ltr.experiments.read_data import read_data
 from ltr.features.crossfit import Folds, fit_features, fit_states
+from ltr.features.lexicon import Lexicon
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.tokenization import Lexicon
 from subcommands import ROOT, at_least
 
 

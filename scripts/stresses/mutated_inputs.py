@@ -14,10 +14,11 @@ import numpy as np
 import ltr
 from ltr.audit.run_integrity import audit_run
 from ltr.benchmark.config import load_bench
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
 from ltr.config.sweeps import sweep
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
+from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.import_samples import import_samples

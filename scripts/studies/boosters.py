@@ -21,10 +21,11 @@ from ltr.evaluation.ranking import rank
 from ltr.evaluation.significance import holm
 from ltr.experiments.model_selection import choose
 from ltr.experiments.read_data import Loaded
-from ltr.experiments.shared_inputs import SharedInputs, prior_of
+from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features import prior_weights
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import ALL
+from ltr.features.prior_weights import prior_of
 from ltr.features.registry import FeatureConfig
 from ltr.training.fit import fit
 from peers import installed, learners, missing

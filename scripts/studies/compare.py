@@ -12,7 +12,8 @@ from ltr.config.run import load_config
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.model_selection import chosen
-from ltr.experiments.shared_inputs import SharedInputs, prior_of
+from ltr.experiments.shared_inputs import SharedInputs
+from ltr.features.prior_weights import prior_of
 from ltr.training.fit import fit
 from peers import Peer, installed, missing
 from peers.learners import LIGHTGBM, LOGISTIC

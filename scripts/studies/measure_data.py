@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.config.run import DataConfig, RunConfig
+from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
+from ltr.data.config import DataConfig
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.read_data import read_data
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.training_columns import prepare
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from studies import intervals

@@ -15,8 +15,9 @@ from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import Groups, read_groups, select
 from ltr.experiments.evaluate_router import evaluate_router
-from ltr.experiments.negative_sampling import draw_negatives, score_offset
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.negative_sampling import draw_negatives
+from ltr.experiments.sampling_correction import score_offset
+from ltr.experiments.training_columns import prepare
 from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig

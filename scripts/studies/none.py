@@ -22,7 +22,7 @@ from ltr.data.splits import split_off
 from ltr.evaluation.none_of_these_measures import calibration_error
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.none_of_these_training import learn_none, none_source
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.training_columns import prepare
 from ltr.features.crossfit import trace_fold
 from ltr.serving.none_probability import none_probabilities, relevance_of, word_counts
 from ltr.training.config import TrainConfig

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.experiments.negative_sampling import score_offset
+from ltr.experiments.sampling_correction import score_offset
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import ALL
 from ltr.features.registry import FeatureConfig

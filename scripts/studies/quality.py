@@ -19,7 +19,7 @@ from ltr.data.splits import fold_indices
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
-from ltr.experiments.shared_inputs import nothing_to_choose
+from ltr.experiments.training_columns import nothing_to_choose
 from ltr.features.crossfit import fit_features
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose

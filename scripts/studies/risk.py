@@ -22,7 +22,7 @@ from ltr.evaluation.abstention_threshold import ConfidentAnswers, fixed_threshol
 from ltr.evaluation.none_of_these_measures import calibration_error
 from ltr.experiments.abstention_calibration import confident_answers
 from ltr.experiments.cross_fitted_scores import fold_models
-from ltr.experiments.shared_inputs import prepare
+from ltr.experiments.training_columns import prepare
 from ltr.serving.router import Router
 from ltr.storage.abstain_rule import AbstainRule
 from ltr.storage.training_record import TrainingRecord

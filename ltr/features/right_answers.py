@@ -7,34 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import IntArray, distinct
-from ltr.data.groups import Candidates, Groups, right_rows
+from ltr.arrays import IntArray
+from ltr.data.groups import Groups, right_rows
+from ltr.features.distinct_tools import distinct_tools
 from ltr.features.graph_tables import graph_tables
 from ltr.features.registry import Context
 from ltr.features.row_queries import row_queries
-from ltr.features.tokenization import plain_tool_text
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """The distinct pairs of a name and a text among the rows."""
-
-    codes: IntArray  # (rows,) into the two below
-    names: IntArray  # (tools,) codes into the candidates' name_texts
-    texts: tuple[str, ...]  # (tools,) as plain_tool_text makes them
-
-
-def distinct_tools(candidates: Candidates, context: Context) -> Tools:
-    """The tools of the rows."""
-    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
-    first, codes = distinct(pairs)
-    names, texts = np.divmod(pairs[first], max(len(candidates.tool_texts), 1))
-    described = zip(names.tolist(), texts.tolist(), strict=True)
-    return Tools(
-        codes,
-        names,
-        tuple(plain_tool_text(candidates.name_texts[n], candidates.tool_texts[t].description) for n, t in described),
-    )
 
 
 @dataclass(frozen=True, slots=True)
