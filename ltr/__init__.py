@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ltr.training.config import TrainConfig as TrainConfig
     from ltr.training.estimator import ListwiseRanker as ListwiseRanker
     from ltr.training.fit import fit as fit
-    from ltr.training.fit import trainer as trainer
     from ltr.training.model import Model as Model
+    from ltr.training.trainer_registry import trainer as trainer
 
 # The module of each public name: `import ltr` loads none of them, the first use of a name loads its module.
 HOMES = {

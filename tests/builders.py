@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from ltr.encoders.dense_vectors import Dense
-from ltr.features.crossfit import FittedFeatures, fit_states
+from ltr.features.fitted_features import FittedFeatures, fit_states
 
 VERBS = ["find", "book", "cancel", "list", "translate", "convert", "send", "draw"]
 THINGS = ["flights", "hotels", "weather", "stocks", "emails", "images", "files", "maps"]

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from ltr.results.metrics_record import flat, metrics_record
+from ltr.results.flat_metrics import flat
+from ltr.results.metrics_record import metrics_record
 from ltr.results.query_records import query_records
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.record_reader import read_record

@@ -8,11 +8,11 @@ from scipy.optimize import linprog
 
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.identifiability import Geometry
-from ltr.training.model import Optimum, direction_text
+from ltr.training.identifiability import Geometry, direction_text
+from ltr.training.model import Optimum
 from ltr.training.newton import EVERY, MANY, solve
-from ltr.training.objective import trainable
 from ltr.training.optimality_certificate import loss_falls_forever
+from ltr.training.trainable_groups import trainable
 from tests.oracles import random_groups
 
 UNPENALISED = TrainConfig(trainer="newton", l2=0.0)

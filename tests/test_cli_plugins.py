@@ -17,7 +17,7 @@ from ltr.encoders.registry import ENCODERS
 from ltr.evaluation.metrics.registry import MEASURES
 from ltr.features.registry import FEATURES
 from ltr.rerankers.registry import RERANKERS
-from ltr.training.fit import TRAINERS
+from ltr.training.trainer_registry import TRAINERS
 from tests.made import tool_rows, written
 from tests.test_cli_options import COMMANDS
 
@@ -33,7 +33,7 @@ from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.registry import ENCODERS
 from ltr.data.exporters.registry import EXPORTERS
 from ltr.data.importers.importer_registry import Imported, importer
-from ltr.training.fit import TRAINERS
+from ltr.training.trainer_registry import TRAINERS
 
 
 @feature("tool.own", "struct")

@@ -15,7 +15,7 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.reading import digest_file
-from ltr.storage.featurized_jsonl import load_columns
+from ltr.storage.featurized_columns import load_columns
 from ltr.storage.featurized_shards import new_columns, open_columns
 from ltr.training.config import TrainConfig
 from tests.made import tool_rows, written

@@ -97,7 +97,7 @@ def test_the_schema_lists_the_plug_ins_of_a_file(cli):
     try:
         described = json.loads(cli.good("config", "schema", "--code", "own.py"))
     finally:
-        ltr.training.fit.TRAINERS._own.pop("own", None)
+        ltr.training.trainer_registry.TRAINERS._own.pop("own", None)
     assert described["$defs"]["TrainConfig"]["properties"]["trainer"]["enum"] == ["descent", "newton", "own"]
 
 

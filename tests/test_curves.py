@@ -29,10 +29,10 @@ from ltr.storage.training_record import training_record
 from ltr.training import piecewise_linear_curves
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.early_stopping import Validation
 from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from ltr.training.piecewise_linear_curves import NO_KNOTS, Knots
+from ltr.training.validation_metric import Validation
 from tests.made import ROWS, written
 from tests.oracles import naive_objective, random_groups
 

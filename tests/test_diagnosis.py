@@ -9,8 +9,8 @@ from ltr.errors import UsageError
 from ltr.storage.training_record import not_identified, training_record
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.early_stopping import Validation
 from ltr.training.fit import fit
+from ltr.training.validation_metric import Validation
 from tests.oracles import conditional_logit, naive_objective, random_groups
 
 NEWTON = TrainConfig(trainer="newton")

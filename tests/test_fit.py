@@ -5,8 +5,10 @@ from hypothesis import strategies as st
 
 from ltr.errors import DivergedError, RunError, UnknownNameError, UsageError
 from ltr.training.config import TrainConfig
-from ltr.training.fit import TRAINERS, fit
-from ltr.training.model import Optimum, direction_text
+from ltr.training.fit import fit
+from ltr.training.identifiability import direction_text
+from ltr.training.model import Optimum
+from ltr.training.trainer_registry import TRAINERS
 from tests.oracles import naive_descent, naive_objective, random_groups
 
 seeds = st.integers(0, 10**6)

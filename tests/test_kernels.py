@@ -17,7 +17,8 @@ from ltr.training.config import TrainConfig
 from ltr.training.descent import epoch_pass
 from ltr.training.fit import fit
 from ltr.training.kernels import dispatch_by_size as compiled
-from ltr.training.objective import derivatives, slope, trainable
+from ltr.training.objective import derivatives, slope
+from ltr.training.trainable_groups import trainable
 from tests.oracles import naive_descent, random_groups
 
 FAST = (

@@ -4,7 +4,7 @@ import pytest
 from ltr.errors import ArrayError
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.model import direction_text
+from ltr.training.identifiability import direction_text
 
 
 @pytest.fixture(scope="module")

@@ -172,7 +172,7 @@ from ltr import feature, reranker
 from ltr.encoders.registry import ENCODERS
 from ltr.data.exporters.registry import EXPORTERS
 from ltr.data.importers.importer_registry import importer
-from ltr.training.fit import TRAINERS
+from ltr.training.trainer_registry import TRAINERS
 
 class Base:
     '''A base class says nothing of the classes that inherit from it.'''

@@ -11,7 +11,8 @@ from ltr.data.config import DataConfig
 from ltr.experiments.batch import Planned
 from ltr.experiments.pipeline import run
 from ltr.experiments.progress import Step
-from ltr.training.config import Epoch, TrainConfig
+from ltr.training.config import TrainConfig
+from ltr.training.epochs_and_progress import Epoch
 from tests.made import tool_rows, written
 
 

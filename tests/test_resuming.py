@@ -17,7 +17,8 @@ from ltr.data.config import DataConfig
 from ltr.errors import FileError, ResumeError, RunError, UsageError
 from ltr.experiments.batch import BatchOptions, planned, run_batch
 from ltr.experiments.single_run import run_and_save
-from ltr.training.config import Progress, TrainConfig
+from ltr.training.config import TrainConfig
+from ltr.training.epochs_and_progress import Progress
 from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines
 from tests.faults import in_fork

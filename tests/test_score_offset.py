@@ -6,11 +6,12 @@ import pytest
 from ltr.errors import ArrayError
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.early_stopping import Validation
 from ltr.training.fit import fit
 from ltr.training.group_sample import sampled
 from ltr.training.l2_path import exact_path
-from ltr.training.objective import cluster_slopes, derivatives, slope, trainable
+from ltr.training.objective import cluster_slopes, derivatives, slope
+from ltr.training.trainable_groups import trainable
+from ltr.training.validation_metric import Validation
 from tests.oracles import random_groups, slices
 
 TRUE_W = np.array([1.0, 2.0])

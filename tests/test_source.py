@@ -34,9 +34,10 @@ ORDERS = {
     "data/integer_codes.py",  # codes by first appearance
     "encoders/dense_vectors.py",  # rows that are added up, by owner
     "encoders/sparse_vectors.py",  # the same, and pairs of texts by the first
-    "features/tool_vector_products.py",  # entries by column, rows by query
+    "features/tool_vector_products.py",  # rows by query
+    "encoders/inverted_index.py",  # entries by column
     "features/tool_word_associations.py",  # rows by query, words by place
-    "features/tool_word_overlap.py",  # words by tool and place
+    "features/answered_query_words.py",  # words by tool and place
     "features/graphs_of_near_queries.py",  # stored queries by nearness, and edges by code
     "features/tool_ridge.py",  # entries by their query, and queries by their digests
     "serving/shortlist.py",  # tools of a large catalogue by nearness to a query, to cut it

@@ -11,7 +11,7 @@ from ltr.errors import UsageError
 from ltr.evaluation.metrics.registry import MEASURES
 from ltr.features.registry import FEATURES
 from ltr.plugins import load_code
-from ltr.training.fit import TRAINERS
+from ltr.training.trainer_registry import TRAINERS
 from tests.made import tool_rows, written
 
 FEATURE = """
@@ -62,7 +62,7 @@ def lines(value):
 TRAINER = """
 import numpy as np
 from ltr.training.model import Fitted
-from ltr.training.fit import TRAINERS
+from ltr.training.trainer_registry import TRAINERS
 @TRAINERS.register("own")
 def own(groups, geometry, config, on_epoch):
     print("noise")

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -28,7 +28,8 @@ from ltr.errors import DataError, FieldError, FileError, SampleError, count
 from ltr.files.path_arguments import AnyPath, expand, shown
 from ltr.files.reading import ContentDigest
 from ltr.logs import LOG, stage
-from ltr.storage.featurized_jsonl import load_columns, load_features, sidecar
+from ltr.storage.featurized_columns import load_columns
+from ltr.storage.featurized_jsonl import with_feature_names
 
 MOST_ERRORS = 100  # findings; more kinds of errors are counted in one
 VALUE, NUMBER = re.compile(r"found .*?; |\S*:[0-9]+ has (?!it for).*? for "), re.compile(r"[0-9]+")  # what differs
@@ -290,14 +291,3 @@ def without_groups(samples: Samples, damaged: IntArray) -> Samples:
     draws = None if samples.draws is None else samples.draws.at(np.flatnonzero(rows))
     none = None if samples.none is None else samples.none.of_groups(intact)
     return replace(samples, groups=np.searchsorted(intact, samples.groups[rows]), draws=draws, none=none, **cut)
-
-
-def with_feature_names(groups: Groups, files: Sequence[str]) -> Groups:
-    """Ready numbers with the names from the state beside their file, where there is one."""
-    ready = groups.candidates
-    if ready.features is None or len(files) > 1 or not sidecar(files[0]).exists():
-        return groups
-    names = load_features(sidecar(files[0])).features.names
-    if len(names) != ready.features.shape[1]:
-        raise DataError(f"{sidecar(files[0])}: its {len(names)} features do not fit {files[0]}")
-    return replace(groups, candidates=replace(ready, feature_names=names))

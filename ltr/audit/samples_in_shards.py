@@ -12,7 +12,7 @@ from ltr.audit.degenerate_groups import NO_LABELS, label_shares, none_shares, qu
 from ltr.audit.feature_columns import column_findings
 from ltr.audit.findings import EXAMPLES, AuditReport, Finding, Share, error_finding
 from ltr.audit.id_and_position_leaks import label_leaks
-from ltr.audit.lenient_reader import line_findings, with_feature_names
+from ltr.audit.lenient_reader import line_findings
 from ltr.data.catalogues.graphs import GraphCatalogue
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Groups
@@ -22,6 +22,7 @@ from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit_shards import Shards
 from ltr.files.path_arguments import STDIN, AnyPath
+from ltr.storage.featurized_jsonl import with_feature_names
 from ltr.storage.featurized_shards import open_columns
 
 EXAMINED = 500_000  # candidates that are compared with each other, in memory

@@ -14,6 +14,7 @@ from ltr.benchmark.reranker_comparison import Bench
 from ltr.configtext import yaml_and_schema_output
 from ltr.data.jsonlines import encode_lines
 from ltr.errors import FileError, UsageError
+from ltr.experiments.resume import refuse_other_task
 from ltr.files.atomic_write import TEMPORARY, write_bytes, write_lines, write_text
 from ltr.files.disk_steps import make_directory, remove
 from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
@@ -24,7 +25,7 @@ from ltr.reporting.reranker_tables import bench_tables
 from ltr.reporting.table import tsv_line, tsv_rows
 from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH
-from ltr.storage.checkpoints import CHECKPOINTS, refuse_other_task
+from ltr.storage.checkpoints import CHECKPOINTS
 from ltr.storage.evaluation_records import QueryRecord
 from ltr.storage.run_directory import REPORT
 

@@ -45,7 +45,7 @@ from ltr.plugins import OURS
 from ltr.rerankers.documents import collection, labels_by_key
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting
 from ltr.storage.bench_record import Failed, LeftOut
-from ltr.storage.run_directory import inputs, machine
+from ltr.storage.run_provenance import inputs, machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permuta
 from ltr.experiments.whole_catalogue_evaluation import is_short
 from ltr.rerankers.registry import RERANKERS, registered_spelling
 from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups
-from ltr.serving.candidate_warnings import training_trace_warnings
+from ltr.serving.training_trace_marks import training_trace_warnings
 from ltr.storage.bench_record import (
     BenchConclusions,
     BenchRecord,

@@ -8,7 +8,7 @@ from ltr.cli.output import Format, chosen_format, listing, say, show_json, show_
 
 def env(shown: Shown = None) -> None:
     """Show versions and hardware, for a bug report."""
-    from ltr.storage.run_directory import machine
+    from ltr.storage.run_provenance import machine
 
     facts = machine()
     match chosen_format(shown):

@@ -259,8 +259,9 @@ def show_evaluation(
     from ltr.cli.evaluation_lines import abstaining_lines, measured_lines, tool_lines
     from ltr.cli.explanation_lines import rescued_lines, wrong_lines
     from ltr.results.evaluated_ranking import EvaluatedRanking
+    from ltr.results.flat_metrics import flat
     from ltr.results.hits_and_mistakes_by_tool import flat_tools
-    from ltr.results.metrics_record import flat, metrics_record
+    from ltr.results.metrics_record import metrics_record
 
     record = metrics_record(measured)
     fields = flat(record) | flat_tools(tools or ())

@@ -84,7 +84,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return MEASURES, ["range"]
         case Plugins.TRAINERS:
-            from ltr.training.fit import TRAINERS
+            from ltr.training.trainer_registry import TRAINERS
 
             return TRAINERS, []
         case Plugins.RERANKERS:

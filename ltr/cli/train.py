@@ -163,7 +163,8 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
 def show_run(finished: "Finished", shown: Format | None, *, is_plain: bool, quiet: bool, verbose: bool) -> None:
     """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
     from ltr.cli.run_lines import run_lines, short_lines
-    from ltr.results.metrics_record import flat, metrics_record
+    from ltr.results.flat_metrics import flat
+    from ltr.results.metrics_record import metrics_record
     from ltr.storage.evaluation_records import MetricsRecord
     from ltr.storage.record_reader import read_record
     from ltr.storage.run_directory import METRICS

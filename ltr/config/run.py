@@ -22,8 +22,8 @@ from ltr.features.presets import ALL, MORE, PAST, RECOMMENDED, SPECIFICATION, re
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.path_arguments import STDIN, AnyPath
 from ltr.training.config import COLUMNS, LOSS, TrainConfig
-from ltr.training.early_stopping import watchable
-from ltr.training.fit import TRAINERS
+from ltr.training.trainer_registry import TRAINERS
+from ltr.training.validation_metric import watchable
 
 MOST_EPOCHS = 10_000_000
 FOR_A_BENCH = "a key of a bench, not of runs; ltr bench takes this config (and checks it, with --dry-run)"

@@ -20,8 +20,8 @@ from ltr.experiments.cross_fitted_scores import ScoredGroups, fold_models
 from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.past_from_own_choices import with_own_past
 from ltr.experiments.progress import OnProgress, silent
-from ltr.serving.candidate_warnings import text_mark
 from ltr.serving.router import Router
+from ltr.serving.training_trace_marks import text_mark
 from ltr.storage.abstain_rule import RISK, AbstainRule
 from ltr.training.temperature import helpful_temperature
 

@@ -10,8 +10,8 @@ from ltr.errors import count
 from ltr.evaluation.abstention_measures import measure_abstention, risk_over_coverage
 from ltr.experiments.abstention_calibration import MOST_NAMES, confident_answers
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.serving.candidate_warnings import text_mark
 from ltr.serving.router import Router
+from ltr.serving.training_trace_marks import text_mark
 from ltr.storage.abstain_rule import AbstainRule
 
 

@@ -18,17 +18,18 @@ from ltr.errors import LtrError, LtrWarning, RunError, UsageError, count
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
 from ltr.experiments.progress import OnProgress, silent
-from ltr.experiments.resume import Digests, is_finished, task_of
+from ltr.experiments.resume import Digests, is_finished, refuse_other_task, task_of
 from ltr.experiments.shared_inputs import SharedInputs, columns_key
 from ltr.experiments.single_run import run_and_save
 from ltr.experiments.training_columns import encoder_name
+from ltr.files.atomic_write import remove_leftovers
 from ltr.files.directory_lock import locked
 from ltr.files.path_arguments import STDIN, AnyPath
 from ltr.files.safe_file_names import path_inside
 from ltr.plugins import load_code
 from ltr.reporting.leaderboard_files import write_leaderboard
 from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign_board
-from ltr.storage.checkpoints import read_task, refuse_other_task, remove_leftovers
+from ltr.storage.checkpoints import read_task
 from ltr.storage.run_directory import REPORT, recorded_task, refuse_taken
 from ltr.storage.run_record import RUN
 

@@ -10,7 +10,7 @@ from ltr.data.draw_rules_and_probabilities import Draws
 from ltr.data.none_candidates import RIGHT
 from ltr.experiments.sampling_correction import offset_of_draws
 from ltr.files.npz import read_arrays
-from ltr.storage.featurized_jsonl import DRAWS, LARGEST_COLUMNS, checked_codes, refuse_other_shapes
+from ltr.storage.featurized_columns import DRAWS, LARGEST_COLUMNS, checked_codes, refuse_other_shapes
 from ltr.storage.featurized_shards import ColumnShards, usable_part
 from ltr.training.trainable_shards import ShardArrays
 

@@ -26,8 +26,9 @@ from ltr.results.hits_and_mistakes_by_tool import by_tool
 from ltr.results.metrics_record import metrics_record
 from ltr.results.query_records import query_records
 from ltr.results.tools_seen_in_training import known_answers
-from ltr.serving.candidate_warnings import candidate_warnings, seen_traces, seen_traces_warnings
+from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.router import Router
+from ltr.serving.training_trace_marks import seen_traces, seen_traces_warnings
 from ltr.storage.run_contents import write_metrics, write_tools
 from ltr.storage.run_directory import (
     EVALUATION_KIND,

@@ -19,11 +19,12 @@ from ltr.errors import UsageError
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import drawn
 from ltr.experiments.training_columns import nothing_to_choose, prepare
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.path_arguments import AnyPath
-from ltr.storage.featurized_jsonl import load_columns, load_features, save_columns, sidecar, write_featurized
+from ltr.storage.featurized_columns import load_columns, save_columns
+from ltr.storage.featurized_jsonl import load_features, sidecar, write_featurized
 from ltr.storage.featurized_shards import MANIFEST, STATE, read_manifest
 from ltr.storage.model_file import load_model
 from ltr.storage.plain_or_featurized_samples import read

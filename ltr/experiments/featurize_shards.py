@@ -19,8 +19,8 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import drawn
 from ltr.experiments.training_columns import encoder_name, nothing_to_choose
 from ltr.experiments.warnings import feature_warnings
-from ltr.features.crossfit import FittedFeatures
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
+from ltr.features.fitted_features import FittedFeatures
 from ltr.files.path_arguments import AnyPath
 from ltr.files.temporary_directory import temporary_directory
 from ltr.storage.featurized_shards import COLUMNS_KIND, new_columns

@@ -15,10 +15,10 @@ from ltr.experiments.sampling_correction import score_offset
 from ltr.results.fold_results import CrossValidation
 from ltr.storage.training_record import ChoiceRecord, PenaltyRecord
 from ltr.training.config import LOSS, TrainConfig
-from ltr.training.early_stopping import Validation, sign
 from ltr.training.fit import fit
 from ltr.training.l2_path import chosen_l2, exact_path
 from ltr.training.nonlinear_terms import Terms
+from ltr.training.validation_metric import Validation, sign
 
 
 def path_weights(

@@ -24,21 +24,19 @@ from ltr.experiments.sampling_correction import score_offset
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.training_columns import Prepared
 from ltr.experiments.warnings import choice_warnings
-from ltr.features.crossfit import named_parts
+from ltr.features.fitted_features import named_parts
 from ltr.features.prior_weights import prior_of
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.evaluation_rules import rules
 from ltr.results.tools_seen_in_training import answer_marks
-from ltr.serving.candidate_warnings import (
-    MOST_MARKS,
-    trace_marks,
-)
 from ltr.serving.router import Router
+from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
 from ltr.storage.training_record import RecommendedChoiceRecord, TrainingRecord, training_record
 from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
-from ltr.training.config import OnEpoch, Progress, TrainConfig
+from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import Diagnosis, diagnose
+from ltr.training.epochs_and_progress import OnEpoch, Progress
 from ltr.training.fit import fit
 from ltr.training.model import Model
 from ltr.training.quadratic_approximation import curvature

@@ -22,7 +22,7 @@ from ltr.experiments.run_preconditions import (
     refuse_half_sections,
     refuse_no_answers,
 )
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 from ltr.storage.plain_or_featurized_samples import read
 
 APPLIED = (

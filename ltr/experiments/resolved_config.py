@@ -7,7 +7,7 @@ from ltr.data.schema import Kind
 from ltr.engines.config import EngineConfig
 from ltr.evaluation.metrics.registry import all_named
 from ltr.experiments.training_columns import Prepared, listed_features
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 
 
 def decided(config: RunConfig, prepared: Prepared) -> RunConfig:

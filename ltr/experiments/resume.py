@@ -1,23 +1,28 @@
 """Trainings that were killed go on where they stood, if they are still the same."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from ltr import __version__
 from ltr.config.run import RunConfig, relocated
 from ltr.configtext.yaml_and_schema_output import plain_values
 from ltr.data.config import source_names
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
+from ltr.errors import ResumeError
 from ltr.experiments.progress import OnProgress, Step
 from ltr.experiments.read_data import Loaded
-from ltr.files.path_arguments import STDIN, expand
-from ltr.storage.checkpoints import read_progress, read_task, refuse_other_task, write_checkpoint
+from ltr.files.path_arguments import STDIN, AnyPath, expand
+from ltr.storage.checkpoints import read_progress, read_task, write_checkpoint
 from ltr.storage.plain_or_featurized_samples import fingerprinted
-from ltr.storage.run_directory import inputs, is_whole, recorded_task
+from ltr.storage.run_directory import is_whole, recorded_task
+from ltr.storage.run_provenance import inputs
 from ltr.storage.run_record import TaskRecord
-from ltr.training.config import Progress
+from ltr.training.epochs_and_progress import Progress
 
 EVERY = 0.5  # seconds between checkpoints; a shorter training leaves none
 DECIDING = ("numpy", "numba")  # packages whose version may move the last bits
@@ -92,3 +97,19 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def refuse_other_task(directory: AnyPath, before: msgspec.Struct, now: msgspec.Struct) -> None:
+    """Raise, naming each difference, unless what was begun is what is asked for."""
+    differing = _differences("", msgspec.to_builtins(before), msgspec.to_builtins(now))
+    differences = [f"{key}: {old!r} became {new!r}" for key, old, new in differing]
+    if differences:
+        raise ResumeError(str(directory), tuple(differences))
+
+
+def _differences(path: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for key in dict.fromkeys([*before, *now]):
+            yield from _differences(f"{path}.{key}" if path else key, before.get(key), now.get(key))
+    elif before != now:
+        yield path, before, now

@@ -5,7 +5,7 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.errors import DataError, UsageError, count
 from ltr.evaluation.abstention_threshold import fewest_traces
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 
 
 def refuse_half_sections(config: RunConfig) -> None:

@@ -27,15 +27,15 @@ from ltr.files.temporary_directory import temporary_directory
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import evaluate_scores
 from ltr.results.fold_results import CrossValidation
-from ltr.results.merged_evaluation import Sums, by_query, is_of_candidates, measures_of
-from ltr.storage.featurized_jsonl import LARGEST_COLUMNS, columns_of
+from ltr.results.metric_sums import Sums, by_query, is_of_candidates, measures_of
+from ltr.storage.featurized_columns import LARGEST_COLUMNS, columns_of
 from ltr.storage.featurized_shards import ColumnShards
 from ltr.training.config import LOSS
-from ltr.training.early_stopping import no_value, sign, watchable
+from ltr.training.fit_over_shards import losses_of_shards, path_of_shards
 from ltr.training.l2_path import chosen_l2
 from ltr.training.nonlinear_terms import Terms
 from ltr.training.nonlinear_terms_of_shards import shard_terms
-from ltr.training.trainable_shards import losses_of_shards, path_of_shards
+from ltr.training.validation_metric import no_value, sign, watchable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

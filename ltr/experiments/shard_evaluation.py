@@ -35,22 +35,14 @@ from ltr.results.evaluation_rules import rules_up_to
 from ltr.results.hashed_queries import without_texts
 from ltr.results.hits_and_mistakes_by_tool import tool_counts, tool_records
 from ltr.results.instructive_examples import examples
-from ltr.results.merged_evaluation import (
-    BEST_FEATURE,
-    EvaluatedPart,
-    EvaluatedShards,
-    MergedEvaluation,
-    Sums,
-    beside_part,
-    by_query,
-    is_of_candidates,
-    measures_of,
-)
+from ltr.results.merged_evaluation import BEST_FEATURE, EvaluatedPart, EvaluatedShards, MergedEvaluation, beside_part
+from ltr.results.metric_sums import Sums, by_query, is_of_candidates, measures_of
 from ltr.results.metrics_record import metrics_record
 from ltr.results.query_records import query_records
 from ltr.results.tools_seen_in_training import known_answers
-from ltr.serving.candidate_warnings import candidate_warnings, seen_traces
+from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.router import Router
+from ltr.serving.training_trace_marks import seen_traces
 from ltr.storage.featurized_shards import ColumnShards, open_columns
 from ltr.storage.run_contents import write_summary, write_tools
 from ltr.storage.run_directory import EVALUATION_KIND, PER_QUERY, refuse_taken

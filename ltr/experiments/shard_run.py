@@ -29,26 +29,28 @@ from ltr.experiments.shard_cross_validation import cross_validate_shards
 from ltr.experiments.shard_evaluation import Wanted, WholeGroups, answered, evaluate_shards
 from ltr.experiments.training_columns import nothing_to_choose, refuse_other_features
 from ltr.experiments.warnings import choice_warnings
-from ltr.features.crossfit import named_parts
+from ltr.features.fitted_features import named_parts
 from ltr.features.prior_weights import prior_of
 from ltr.files.mergeable_tables import Merging, Part, merged
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
 from ltr.results.evaluation_rules import rules_up_to
 from ltr.results.fold_results import CrossValidation
-from ltr.results.merged_evaluation import EvaluatedShards, Sums
+from ltr.results.merged_evaluation import EvaluatedShards
+from ltr.results.metric_sums import Sums
 from ltr.results.tools_seen_in_training import answer_marks
-from ltr.serving.candidate_warnings import MOST_MARKS, trace_marks
 from ltr.serving.router import Router
+from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
 from ltr.storage.featurized_shards import ColumnShards, columns_directory, open_columns, read_manifest
 from ltr.storage.plain_or_featurized_samples import read
 from ltr.storage.training_record import training_record
 from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
 from ltr.training.config import TrainConfig
+from ltr.training.fit_over_shards import diagnose_shards, fit_shards, refuse_chain
 from ltr.training.model import Model
 from ltr.training.nonlinear_terms_of_shards import MOST_DISTINCT, SAMPLED, shard_terms
 from ltr.training.quadratic_approximation import curvature_of
-from ltr.training.trainable_shards import diagnose_shards, fit_shards, refuse_chain, trainable_shards
+from ltr.training.trainable_shards import trainable_shards
 
 SAMPLED_TERMS = (
     f"knots and centres of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "

@@ -16,7 +16,8 @@ from ltr.results.hits_and_mistakes_by_tool import tool_records
 from ltr.results.metrics_record import curves, metrics_record
 from ltr.storage.model_file import save_model
 from ltr.storage.run_contents import RunContents, StoredQueries
-from ltr.storage.run_directory import PER_QUERY, inputs
+from ltr.storage.run_directory import PER_QUERY
+from ltr.storage.run_provenance import inputs
 from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
 from ltr.storage.training_record import epoch_records
 

@@ -32,10 +32,8 @@ from ltr.results.query_records import query_records
 from ltr.storage.featurized_shards import columns_directory
 from ltr.storage.model_file import save_model
 from ltr.storage.run_contents import RunContents
-from ltr.storage.run_directory import (
-    inputs,
-    refuse_taken,
-)
+from ltr.storage.run_directory import refuse_taken
+from ltr.storage.run_provenance import inputs
 from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
 from ltr.storage.training_record import epoch_records
 

@@ -15,7 +15,8 @@ from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.warnings import feature_warnings
-from ltr.features.crossfit import FittedFeatures, SharedCounts, fit_features
+from ltr.features.crossfit import SharedCounts, fit_features
+from ltr.features.fitted_features import FittedFeatures
 from ltr.features.presets import RECOMMENDED
 from ltr.features.registry import FeatureConfig
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ltr.config.run import RunConfig
 from ltr.data.splits import earlier_warnings
 from ltr.experiments.l2_choice import Settled
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 from ltr.features.tool_popularity import strength_by_moments
 from ltr.results.evaluated_ranking import Evaluated
 from ltr.results.fold_results import CrossValidation

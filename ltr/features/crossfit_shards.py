@@ -20,22 +20,18 @@ from ltr.encoders.protocol import CountingKind
 from ltr.encoders.registry import encoder_kind
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
-from ltr.features.crossfit import (
-    FEWEST_TRACES,
+from ltr.features.crossfit import FEWEST_TRACES, OnFold, encoded_texts, states_without_each, trace_fold
+from ltr.features.fitted_features import (
     FittedFeatures,
-    OnFold,
     Shard,
     column_of,
     counted,
     counting_key,
-    encoded_texts,
     learned_alike,
     merge_of,
     reading,
     refuse_other_kind,
     state_of,
-    states_without_each,
-    trace_fold,
 )
 from ltr.features.learner_output_checks import alike
 from ltr.features.lexicon import Lexicon

@@ -17,7 +17,9 @@ from ltr.files.reading import BLOCK, zstd_module
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-from ltr.files.disk_steps import named_failures, refuse_special, sync_directory
+
+
+from ltr.files.disk_steps import named_failures, refuse_special, remove, sync_directory
 
 TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 
@@ -118,3 +120,10 @@ def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
             waiting, size = [], 0
     if waiting:
         yield b"\n".join([*waiting, b""])
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove what a killed process was writing in the directory."""
+    for entry in directory.iterdir():
+        if TEMPORARY.fullmatch(entry.name):
+            remove(entry)

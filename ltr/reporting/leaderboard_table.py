@@ -14,8 +14,8 @@ from ltr.reporting.metric_titles import BASELINES, TITLES, title_of
 from ltr.reporting.number_formats import between, fixed, listed, without_zero
 from ltr.reporting.table import Column, Medium, Table, TableRow, Value
 from ltr.reporting.text_alignment import shortened
+from ltr.results.flat_metrics import OVER_BEST
 from ltr.results.leaderboard import Leaderboard, Row
-from ltr.results.metrics_record import OVER_BEST
 
 LONGEST_NAME = 40
 IN_FILES, ON_PAGES = frozenset({Medium.TSV}), frozenset({Medium.PAGE})

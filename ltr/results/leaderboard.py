@@ -15,7 +15,7 @@ from ltr.files.crash_recovery import put_back
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import read_bytes
 from ltr.files.relative_paths import path_from
-from ltr.results.paired_difference import WinnersTest, paired_test
+from ltr.results.paired_difference import paired_test
 from ltr.results.tools_seen_in_training import KNOWN, UNSEEN
 from ltr.storage.evaluation_records import IntervalRecord, MetricsRecord
 from ltr.storage.record_reader import LARGEST_RECORD, Json, read_record
@@ -23,6 +23,19 @@ from ltr.storage.run_directory import METRICS, REPORT
 
 FORMAT: Final = "ltr-leaderboard/2"
 BOARDS = JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinnersTest:
+    """The winner of a batch against the runner-up, query by query: written to its leaderboard, read for its page."""
+
+    winner: str
+    runner_up: str
+    metric: str
+    difference: float
+    low: float | None  # None of one unit
+    high: float | None
+    p: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,16 +14,16 @@ from ltr.errors import UsageError
 from ltr.evaluation.baselines import baseline_rankings
 from ltr.evaluation.bootstrap import intervals, resampled_units
 from ltr.evaluation.column_scores import BestFeature
-from ltr.evaluation.evaluate import Evaluation, Rules, asked_measures, evaluate_by
+from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import Curve, Drawn, Measure, Pooled
-from ltr.plugins import OURS, source_of
 from ltr.results.breakdown import Breakdown
 from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking, lead_of, nothing_right
 from ltr.results.hits_and_mistakes_by_tool import ToolCounts, add_tools
 from ltr.results.instructive_examples import MOST_EACH
-from ltr.serving.candidate_warnings import seen_traces_warnings
+from ltr.results.metric_sums import Sums
+from ltr.serving.training_trace_marks import seen_traces_warnings
 from ltr.storage.evaluation_records import ExampleRecord
 
 BEST_FEATURE = "best_feature"
@@ -60,39 +60,6 @@ class EvaluatedShards(Evaluated):
         return self.drawn
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """Of each metric the sum over the queries of some shards, and how many of them it is defined for."""
-
-    sums: dict[str, float]
-    numbers: dict[str, int]
-    counted: CandidateCounts | None  # where a metric is of candidates
-
-    @classmethod
-    def of(cls, evaluation: Evaluation, counted: CandidateCounts | None) -> "Sums":
-        """Those of one shard."""
-        defined = {name: values[~np.isnan(values)] for name, values in evaluation.values.items()}
-        sums = {name: float(values.sum()) for name, values in defined.items()}
-        return cls(sums, {name: len(values) for name, values in defined.items()}, counted)
-
-    def __add__(self, other: "Sums") -> "Sums":
-        """Those of both."""
-        counted = None if self.counted is None or other.counted is None else self.counted + other.counted
-        sums = {name: value + other.sums[name] for name, value in self.sums.items()}
-        return Sums(sums, {name: number + other.numbers[name] for name, number in self.numbers.items()}, counted)
-
-    def means(self, measures: Sequence[Measure]) -> dict[str, float | None]:
-        """The means of the measures, in their order."""
-        means: dict[str, float | None] = {}
-        for measure in measures:
-            if isinstance(measure, Pooled) and self.counted is not None:
-                means |= measure.of(self.counted)
-            elif measure.name in self.sums:
-                number = self.numbers[measure.name]
-                means[measure.name] = self.sums[measure.name] / number if number else None
-        return means
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class EvaluatedPart:
     """What is kept of a shard that was evaluated: light beside its groups, and it adds up."""
@@ -114,27 +81,6 @@ class EvaluatedPart:
     examples: list[ExampleRecord]
     records: list[bytes]  # of each query, encoded; empty where nobody keeps them
     warnings: tuple[str, ...]
-
-
-def measures_of(rules: Rules) -> list[Measure]:
-    """The measures that the rules name, after the three of every evaluation; one that cannot be added up is refused."""
-    measures = list(asked_measures(rules).values())
-    for measure in measures:
-        if isinstance(measure, Pooled | Drawn) and source_of(measure.function) != OURS:
-            raise UsageError(
-                f"metric {measure.name!r} takes all candidates at once, and shards are in memory one by one: name files"
-            )
-    return measures
-
-
-def is_of_candidates(measure: Measure) -> bool:
-    """Whether a measure has no value for each query."""
-    return isinstance(measure, Pooled | Drawn)
-
-
-def by_query(rules: Rules, measures: Sequence[Measure]) -> Rules:
-    """The rules with those of the measures that have a value for each query."""
-    return replace(rules, metrics=tuple(measure.name for measure in measures if not is_of_candidates(measure)))
 
 
 def beside_part(

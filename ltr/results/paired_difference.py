@@ -48,19 +48,6 @@ class PairedMetric:
     permutation_p: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WinnersTest:
-    """The winner of a batch against the runner-up, query by query: written to its leaderboard, read for its page."""
-
-    winner: str
-    runner_up: str
-    metric: str
-    difference: float
-    low: float | None  # None of one unit
-    high: float | None
-    p: float
-
-
 def paired_test(run: AnyPath, baseline: AnyPath, metric: str, seed: int) -> PairedMetric:
     """The metric of a run against the baseline's; refused where data or rules differ."""
     ours, theirs = read_stored_evaluation(run), read_stored_evaluation(baseline)

@@ -14,7 +14,7 @@ from ltr.files.reading import read_lines
 from ltr.storage.evaluation_records import MetricsRecord, QueryRecord
 from ltr.storage.record_reader import read_record
 from ltr.storage.run_directory import METRICS, PER_QUERY
-from ltr.storage.run_record import run_file
+from ltr.storage.run_file_lookup import run_file
 
 FIXED = {TOP1: "top1", TOP3: "top3", MRR: "reciprocal_rank"}  # metrics that every record has, and their fields
 NEEDED = {"": "a line of per_query.jsonl as ltr writes it is needed"}

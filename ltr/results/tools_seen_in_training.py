@@ -4,7 +4,7 @@ import numpy as np
 
 from ltr.data.groups import Groups
 from ltr.results.breakdown import Breakdown
-from ltr.serving.candidate_warnings import text_mark
+from ltr.serving.training_trace_marks import text_mark
 from ltr.storage.model_file import StoredModel
 
 KNOWN, UNSEEN = "known", "unseen"

@@ -19,15 +19,16 @@ from ltr.data.none_of_these_groups import without_none
 from ltr.data.supplied_feature_names import refuse_other_columns
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 from ltr.files.path_arguments import AnyPath
 from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.none_probability import none_probabilities
-from ltr.serving.prepared_tools import Offer, PreparedTools
+from ltr.serving.prepared_tools import PreparedTools
 from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
+from ltr.serving.tool_offer import Offer
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_record import TOOLS, refuse_changed
 from ltr.storage.update_state import UpdateBase, files_of

@@ -15,7 +15,7 @@ from ltr.encoders.inverted_index import Postings
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors
 from ltr.features.clause_boundaries import clauses
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 from ltr.features.precomputed_tables import Tables, all_extended
 from ltr.features.registry import FEATURES, ToolList
 from ltr.features.text_tables import table_texts

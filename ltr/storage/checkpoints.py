@@ -2,21 +2,20 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from ltr.errors import FileError, ResumeError
-from ltr.files.atomic_write import TEMPORARY, write_bytes
+from ltr.errors import FileError
+from ltr.files.atomic_write import remove_leftovers, write_bytes
 from ltr.files.disk_steps import make_directory, remove
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import read_bytes
 from ltr.storage.model_file import LARGEST_ARRAYS
 from ltr.storage.run_record import TaskRecord
-from ltr.training.config import Progress
+from ltr.training.epochs_and_progress import Progress
 
 CHECKPOINTS, TASK, PROGRESS = "checkpoints", "task.json", "progress.json"
 CHECKPOINT = re.compile(r"(task|progress)\.json")
@@ -74,29 +73,6 @@ def read_progress(directory: AnyPath) -> Progress | None:
     if record.checksum != _checksum(record.w, record.history, record.watched, record.best):
         raise FileError(str(path), "its checksum does not fit its numbers: damaged; add --overwrite to start anew")
     return Progress(np.array(record.w), tuple(record.history), tuple(record.watched), best, str(path))
-
-
-def remove_leftovers(directory: Path) -> None:
-    """Remove what a killed process was writing in the directory."""
-    for entry in directory.iterdir():
-        if TEMPORARY.fullmatch(entry.name):
-            remove(entry)
-
-
-def refuse_other_task(directory: AnyPath, before: msgspec.Struct, now: msgspec.Struct) -> None:
-    """Raise, naming each difference, unless what was begun is what is asked for."""
-    differing = _differences("", msgspec.to_builtins(before), msgspec.to_builtins(now))
-    differences = [f"{key}: {old!r} became {new!r}" for key, old, new in differing]
-    if differences:
-        raise ResumeError(str(directory), tuple(differences))
-
-
-def _differences(path: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        for key in dict.fromkeys([*before, *now]):
-            yield from _differences(f"{path}.{key}" if path else key, before.get(key), now.get(key))
-    elif before != now:
-        yield path, before, now
 
 
 def _decoded(path: Path, kind: Any) -> Any:

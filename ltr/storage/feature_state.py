@@ -12,7 +12,7 @@ from ltr.data.schema import Kind
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.registry import encoder_kind
 from ltr.errors import DataError, UsageError
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.learned_state_types import declared_type, refuse_other_type
 from ltr.plugins import OURS

@@ -12,7 +12,7 @@ import numpy as np
 from ltr.arrays import LARGEST, Array, FloatArray
 from ltr.data.schema import Kind
 from ltr.errors import DataError, FileError, LtrError
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 from ltr.files.crash_recovery import put_back
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.path_arguments import AnyPath
@@ -20,7 +20,7 @@ from ltr.files.reading import read_bytes
 from ltr.storage.abstain_rule import AbstainRule
 from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, restored_features
 from ltr.storage.record_reader import refuse_earlier
-from ltr.storage.run_record import run_file
+from ltr.storage.run_file_lookup import run_file
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
 from ltr.training.feature_products import MOST_FEATURES, Products

@@ -13,7 +13,7 @@ from ltr.data.groups import Groups, read_groups
 from ltr.data.previous_tools import past_from_labels
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import DataError, FileError, UsageError
-from ltr.features.crossfit import FittedFeatures
+from ltr.features.fitted_features import FittedFeatures
 from ltr.files.path_arguments import STDIN, expand
 from ltr.files.reading import digest_file
 from ltr.storage.feature_state import fit_digest
@@ -44,7 +44,7 @@ def _read(
     if packed and len(files) > 1:
         raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
     if packed:
-        from ltr.storage.featurized_jsonl import load_columns  # most samples are not featurised yet
+        from ltr.storage.featurized_columns import load_columns  # most samples are not featurised yet
 
         return load_columns(packed[0])
     source = paths if isinstance(paths, TableRows) else files

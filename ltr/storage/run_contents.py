@@ -16,7 +16,8 @@ from ltr.storage.evaluation_records import ExampleRecord, MetricsRecord, QueryRe
 from ltr.storage.model_file import LARGEST_DOCUMENT, MODEL, ModelRecord
 from ltr.storage.record_reader import Json, read_record
 from ltr.storage.run_directory import BY_TOOL, CONFIG, CURVES, EXAMPLES, HISTORY, METRICS, PER_QUERY
-from ltr.storage.run_record import RUN, RUN_FORMAT, RunRecord, run_file
+from ltr.storage.run_file_lookup import run_file
+from ltr.storage.run_record import RUN, RUN_FORMAT, RunRecord
 from ltr.storage.training_record import EpochRecord
 
 NEEDED = {"": "a line as ltr writes it is needed"}

@@ -1,29 +1,22 @@
 """A run directory: what lies in it, and run.json with the checksums of all other files."""
 
-import os
-import platform
-import sys
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ltr import __version__
-from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import FileError, UsageError
 from ltr.files.atomic_write import write_bytes, write_lines
 from ltr.files.output_replacement import DirectoryKind, refuse_foreign
-from ltr.files.path_arguments import STDIN, AnyPath, shown
-from ltr.files.relative_paths import path_from
+from ltr.files.path_arguments import AnyPath
 from ltr.storage.checkpoints import CHECKPOINT, CHECKPOINTS
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.record_reader import read_record
-from ltr.storage.run_record import RUN, TOOLS, InputRecord, RunRecord, TaskRecord, file_digest, run_record
+from ltr.storage.run_provenance import machine
+from ltr.storage.run_record import RUN, TOOLS, RunRecord, TaskRecord, file_digest, run_record
 from ltr.storage.update_state import UPDATE
-from ltr.training.kernels.dispatch_by_size import is_loaded
 
 CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, REPORT = (
     "config.yaml",
@@ -88,39 +81,3 @@ def write_record(directory: AnyPath, record: RunRecord) -> None:
     written = {name: file_digest(Path(directory, name)) for name in FILES if Path(directory, name).exists()}
     document = msgspec.structs.replace(record, artifacts=written, machine=machine())
     write_bytes(Path(directory, RUN), msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
-
-
-def inputs(files: Iterable[SourceFile], directory: Path) -> list[InputRecord]:
-    """Path, length and sha256 of each file that was read, the content decompressed."""
-    named = {file.path: file for file in files}
-    return [InputRecord(_as_text(path, directory), file.byte_count, file.sha256) for path, file in named.items()]
-
-
-def _as_text(path: str, directory: Path) -> str:
-    """The path from the directory; from ~ where only the file is below it, so that nobody reads whose home it is."""
-    if path in (shown(STDIN), *GIVEN_IN_PYTHON):
-        return path
-    from_home = path_from(Path.home(), path)
-    is_relative = from_home.startswith("../") or not path_from(Path.home(), directory).startswith("../")
-    text = path_from(directory, path) if is_relative else f"~/{from_home}"
-    return os.fsencode(text).decode("utf-8", "backslashreplace")
-
-
-def machine() -> dict[str, str | int | list[str] | None]:
-    """Versions and hardware that the last bits of a number may depend on."""
-    import numpy as np
-
-    config: Any = np.show_config(mode="dicts")
-    blas = config["Build Dependencies"]["blas"]
-    versions = {"numba": version("numba")} if is_loaded() else {}
-    return {
-        "ltr": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        **versions,
-        "blas": f"{blas.get('name')} {blas.get('version')}",
-        "cpu_features": config["SIMD Extensions"].get("found", []),
-        "platform": platform.platform(),
-        "cpus": os.cpu_count(),
-        "byteorder": sys.byteorder,
-    }

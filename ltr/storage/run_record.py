@@ -1,13 +1,11 @@
 """run.json, the record of a run: written last, it says that the run is complete and what its files were."""
 
-import os
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
 from ltr.errors import FileError
-from ltr.files.crash_recovery import put_back
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import digest_file
 from ltr.storage.record_reader import Json, read_record
@@ -68,16 +66,3 @@ def refuse_changed(file: Path) -> None:
     expected = None if record is None else record.artifacts.get(file.name)
     if expected is not None and expected != file_digest(file):
         raise FileError(str(file), f"its checksum is not the one in {RUN}: it was changed or damaged")
-
-
-def run_file(directory: AnyPath, name: str) -> Path:
-    """The file of that name in a run directory; an error where there is none, which names a run that lies there."""
-    file = put_back(directory) / name
-    if os.path.lexists(file):
-        return file
-    if not Path(directory).is_dir():
-        is_file = os.path.lexists(directory)
-        raise FileError(str(directory), "a file; name the run directory" if is_file else "no such run directory")
-    runs = sorted(other.parent.as_posix() for other in Path(directory).glob(f"[!.]*/{name}"))
-    way_out = f"name a run directory, such as {runs[0]}" if runs else "not a run; ltr train SAMPLES -o DIR makes one"
-    raise FileError(str(directory), f"holds no {name}; {way_out}")

@@ -160,7 +160,7 @@ def training_record(
     model: "Model", diagnosis: "Diagnosis", names: Sequence[str], best_feature: BestFeature = NO_FEATURE
 ) -> TrainingRecord:
     """The record of a training, columns by name."""
-    from ltr.training.model import direction_text
+    from ltr.training.identifiability import direction_text
 
     training = model.training
     columns = model.terms.names(names)
@@ -214,7 +214,7 @@ def watched_record(watched: "Watched") -> WatchedRecord:
 
 def not_identified(diagnosis: "Diagnosis", names: Sequence[str]) -> list[str]:
     """The directions that change no probability, in words, without the columns that only rounding puts there."""
-    from ltr.training.model import direction_text
+    from ltr.training.identifiability import direction_text
 
     rows = np.where(diagnosis.is_open, diagnosis.not_identified, 0.0)
     return [direction_text(row * np.sign(row[np.argmax(row != 0)]), names, diagnosis.deviation) for row in rows]

@@ -1,13 +1,18 @@
 """The scale of the columns of phi: their deviation inside the groups, over all rows, and their largest step."""
 
+import math
 from functools import partial, reduce
 from operator import add
+from typing import TypeVar
 
 import numpy as np
 
-from ltr.arrays import FloatArray
+from ltr.arrays import LARGEST, FloatArray
 from ltr.training.kernels.dispatch_by_size import for_passes
-from ltr.training.objective import Trainable, TrainingGroups, centred_columns, passes
+from ltr.training.nonlinear_terms import COST, NO_TERMS, Terms
+from ltr.training.trainable_groups import Trainable, TrainingGroups, centred_columns, passes
+
+Groups = TypeVar("Groups", bound=TrainingGroups)
 
 
 def deviations(groups: TrainingGroups, units: FloatArray) -> FloatArray:
@@ -15,7 +20,7 @@ def deviations(groups: TrainingGroups, units: FloatArray) -> FloatArray:
 
     units: `largest_steps(groups)`, by which columns are divided on the way.
 
-    >>> from ltr.training.objective import trainable
+    >>> from ltr.training.trainable_groups import trainable
     >>> phi = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 9.0], [7.0, 9.0]])
     >>> groups = trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))
     >>> deviations(groups, largest_steps(groups))
@@ -46,7 +51,7 @@ def _squares(groups: Trainable, units: FloatArray) -> FloatArray:
 def row_deviations(groups: TrainingGroups) -> FloatArray:
     """Deviation of each column over the rows of all groups together; 1 where a column is constant.
 
-    >>> from ltr.training.objective import trainable
+    >>> from ltr.training.trainable_groups import trainable
     >>> phi = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [7.0, 7.0]])
     >>> row_deviations(trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))).round(6)
     array([2.236068, 1.      ])
@@ -93,3 +98,29 @@ def _steps(groups: Trainable) -> FloatArray:
     for run in passes(groups):
         largest = np.maximum(largest, np.abs(centred_columns(groups, run, unscaled)).max(axis=1))
     return largest
+
+
+def in_units(groups: Groups, *, standardize: bool, terms: Terms = NO_TERMS) -> tuple[Groups, FloatArray | None]:
+    """The groups as they are trained on, and what their columns were divided by; None for the raw scale.
+
+    A term's column is divided by sqrt(COST) times a unit: that of its feature, or the deviation of the product.
+    """
+    if not standardize and not len(terms):
+        return groups, None
+    units = row_deviations(groups) if standardize else np.ones(groups.columns)
+    if len(terms):
+        of_products = np.ones(len(terms.products))
+        if standardize and len(terms.products):
+            of_products = row_deviations(groups.with_columns(terms.products, len(terms.products)))
+            of_products[of_products < 1 / LARGEST] = 1.0  # they count as constant: a weight of theirs would overflow
+        units = np.concatenate([units, math.sqrt(COST) * np.concatenate([units[terms.knots.columns], of_products])])
+    return groups.with_columns(partial(_divided, units=units, terms=terms), len(units)), units
+
+
+def _divided(phi: FloatArray, units: FloatArray, terms: Terms) -> FloatArray:
+    """Phi with its terms, divided by the units."""
+    if not len(terms):
+        return phi / units
+    columns = terms(phi)
+    columns /= units  # in place: it is the larger matrix
+    return columns

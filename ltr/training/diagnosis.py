@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.training.column_scale import in_units
 from ltr.training.config import TrainConfig
-from ltr.training.identifiability import Geometry, centre_of, in_units
+from ltr.training.identifiability import Geometry
 from ltr.training.model import Fitted, Model, Optimum
 from ltr.training.newton import solve
-from ltr.training.nonlinear_terms import Terms
-from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
+from ltr.training.nonlinear_terms import Terms, centre_of
+from ltr.training.objective import slope
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
+from ltr.training.trainable_groups import Trainable, TrainingGroups, trainable
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
 MOST_LEFT_OUT = 80  # features without terms up to which each is left out in turn; fewer with terms, for the same work

@@ -1,36 +1,27 @@
 """Learn w: `fit` runs a trainer, and TRAINERS has them by name."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.errors import DivergedError, RunError, UsageError
-from ltr.plugins import OURS, bad_result, plugin_errors
-from ltr.registry import Registry
-from ltr.training.config import OnEpoch, Progress, TrainConfig, ignore, remedy
+from ltr.training.column_scale import in_units
+from ltr.training.config import TrainConfig, remedy
 from ltr.training.descent import fit_descent
-from ltr.training.early_stopping import Validation, Watcher
-from ltr.training.identifiability import Geometry, centre_of, in_units
+from ltr.training.early_stopping import Watcher
+from ltr.training.epochs_and_progress import OnEpoch, Progress, ignore
+from ltr.training.identifiability import Geometry
 from ltr.training.model import Fitted, Model, Training, Watched
 from ltr.training.newton import fit_newton
-from ltr.training.nonlinear_terms import Terms
-from ltr.training.objective import Trainable, TrainingGroups, slope, trainable
+from ltr.training.nonlinear_terms import Terms, centre_of
+from ltr.training.objective import slope
 from ltr.training.optimality_certificate import gap_bound
-
-Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch[, progress])
-TRAINERS: Registry[Trainer] = Registry("trainer")
-TRAINERS.add("descent", fit_descent)
-TRAINERS.add("newton", fit_newton)
-
-
-def trainer(name: str) -> Callable[[Trainer], Trainer]:
-    """A decorator that registers a trainer under the name."""
-    return TRAINERS.register(name)
+from ltr.training.trainable_groups import TrainingGroups, trainable
+from ltr.training.trainer_registry import Trainer, checked_trainer
+from ltr.training.validation_metric import Validation
 
 
 def fit(
@@ -112,25 +103,6 @@ def fit_groups(
     training = _training(groups, geometry, config, fitted, watched, centre)
     model = Model(fitted.w, training, terms)
     return model if units is None else in_raw_scale(model, units, standardized=config.standardize)
-
-
-def checked_trainer(name: str) -> Trainer:
-    """The trainer of that name. One of a plug-in has its result checked, and its errors name the plug-in."""
-    trainer, source = TRAINERS[name], TRAINERS.source(name)
-    if source == OURS:
-        return trainer
-
-    def call(groups: Trainable, *others: Any) -> Fitted:
-        with plugin_errors(f"trainer {name}", trainer, source):
-            fitted = trainer(groups, *others)
-            is_sound = isinstance(fitted, Fitted) and np.shape(fitted.w) == groups.phi.shape[1:]
-            if not (is_sound and np.ndim(fitted.history) == 1 and np.asarray(fitted.w).dtype.kind in "fiu"):
-                problem = f"gave {type(fitted).__name__}; a Fitted with a number for each column is needed"
-                raise bad_result(trainer, f"trainer {name}: {problem}")
-            w, history = np.asarray(fitted.w, dtype=float), np.asarray(fitted.history, dtype=float)
-            return replace(fitted, w=w, history=history)
-
-    return call
 
 
 def in_raw_scale(model: Model, units: FloatArray, *, standardized: bool) -> Model:

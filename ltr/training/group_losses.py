@@ -3,8 +3,8 @@
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, group_sums
-from ltr.training.objective import CheckedGroups, total_mass
 from ltr.training.softmax import log_softmax
+from ltr.training.trainable_groups import CheckedGroups, total_mass
 
 
 def group_losses(

@@ -1,23 +1,22 @@
 """Identifiability: the directions of w that the data determine, and those that change no probability."""
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TypeVar
+from functools import cached_property
 
 import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray
-from ltr.training.column_scale import deviations, largest_steps, row_deviations
-from ltr.training.nonlinear_terms import COST, NO_TERMS, Terms
-from ltr.training.objective import Derivatives, TrainingGroups, derivatives
-
-Groups = TypeVar("Groups", bound=TrainingGroups)
+from ltr.training.column_scale import deviations, largest_steps
+from ltr.training.objective import Derivatives, derivatives
+from ltr.training.trainable_groups import TrainingGroups
 
 OPEN = 1e-6  # a weight is open if this share of its column lies in directions that change no probability
 IDENTIFIED = 1e-12  # a direction counts when its curvature at w = 0 exceeds this share of the largest
 CLEARED = 1e-9  # elimination may leave this much of a number that it has set to 0
 CHEAP_SPECTRUM = 256  # columns up to which the spectrum costs little compared with any training
+
+MOST_PARTS = 5  # of a direction that a text names
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,39 +123,30 @@ def smallest(w: FloatArray, free: FloatArray) -> FloatArray:
     return w - orthonormal @ (orthonormal.T @ w)
 
 
-def in_units(groups: Groups, *, standardize: bool, terms: Terms = NO_TERMS) -> tuple[Groups, FloatArray | None]:
-    """The groups as they are trained on, and what their columns were divided by; None for the raw scale.
+def direction_text(direction: FloatArray, names: Sequence[str] | None = None, units: FloatArray | None = None) -> str:
+    """A direction as a sum of columns, its largest part 1, shortened to the largest parts; x1..xn without names.
 
-    A term's column is divided by sqrt(COST) times a unit: that of its feature, or the deviation of the product.
+    The size of a part is counted times `units`, the step that a column makes inside the groups.
+
+    >>> direction_text(np.array([2.0, 0.0, -1.0]))
+    'x1 - 0.5 x3'
+    >>> direction_text(np.array([1.0, -1e-8]), units=np.array([1.0, 1e8]))
+    'x1 - 1e-08 x2'
+    >>> direction_text(np.array([1.0, 0.1, 4.0, 2.0, 2.0, 0.2, 2.0]))
+    '0.25 x1 + x3 + 0.5 x4 + 0.5 x5 + 0.5 x7 and 2 more'
     """
-    if not standardize and not len(terms):
-        return groups, None
-    units = row_deviations(groups) if standardize else np.ones(groups.columns)
-    if len(terms):
-        of_products = np.ones(len(terms.products))
-        if standardize and len(terms.products):
-            of_products = row_deviations(groups.with_columns(terms.products, len(terms.products)))
-            of_products[of_products < 1 / LARGEST] = 1.0  # they count as constant: a weight of theirs would overflow
-        units = np.concatenate([units, math.sqrt(COST) * np.concatenate([units[terms.knots.columns], of_products])])
-    return groups.with_columns(partial(_divided, units=units, terms=terms), len(units)), units
-
-
-def _divided(phi: FloatArray, units: FloatArray, terms: Terms) -> FloatArray:
-    """Phi with its terms, divided by the units."""
-    if not len(terms):
-        return phi / units
-    columns = terms(phi)
-    columns /= units  # in place: it is the larger matrix
-    return columns
-
-
-def centre_of(prior: FloatArray | None, columns: int) -> FloatArray:
-    """What the penalty pulls the weights of so many columns towards: the prior, and 0 for the terms that follow.
-
-    >>> centre_of(np.array([2.0]), 3)
-    array([2., 0., 0.])
-    """
-    centre = np.zeros(columns)
-    if prior is not None:
-        centre[: len(prior)] = prior
-    return centre
+    parts = direction / np.abs(direction).max()
+    sizes = np.abs(parts if units is None else parts * units)
+    left = np.where(sizes > 1e-6 * sizes.max(), sizes, 0.0)
+    columns, counted = list[int](), int(np.count_nonzero(left))
+    while len(columns) < min(MOST_PARTS, counted):  # the largest first, of equals the first
+        columns.append(int(np.argmax(left)))
+        left[columns[-1]] = 0.0
+    text = ""
+    for column in (index for index in range(len(parts)) if index in columns):
+        size = abs(parts[column])
+        factor = "" if round(size, 3) == 1 else f"{size:.3g} "
+        sign = "-" if parts[column] < 0 else "+"
+        joint = f" {sign} " if text else sign.replace("+", "")
+        text += f"{joint}{factor}{names[column] if names else f'x{column + 1}'}"
+    return text if counted <= MOST_PARTS else f"{text} and {counted - MOST_PARTS:,} more"

@@ -6,11 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray
+from ltr.training.column_scale import in_units
 from ltr.training.config import TrainConfig
-from ltr.training.identifiability import Geometry, centre_of, in_units
+from ltr.training.identifiability import Geometry
 from ltr.training.newton import solve
-from ltr.training.nonlinear_terms import Terms
-from ltr.training.objective import TrainingGroups, trainable
+from ltr.training.nonlinear_terms import Terms, centre_of
+from ltr.training.trainable_groups import TrainingGroups, trainable
 
 
 def exact_path(

@@ -1,6 +1,5 @@
 """What training returns: the model, with one weight vector, and the record of its training."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -10,9 +9,8 @@ import numpy.typing as npt
 from ltr.arrays import LARGEST, FloatArray, as_floats
 from ltr.errors import ArrayError
 from ltr.training.nonlinear_terms import NO_TERMS, Terms
-from ltr.training.objective import Skipped, Slope
-
-MOST_PARTS = 5  # of a direction that a text names
+from ltr.training.objective import Slope
+from ltr.training.trainable_groups import Skipped
 
 
 class Optimum(StrEnum):
@@ -88,32 +86,3 @@ class Model:
             )
             raise ArrayError("phi", f"[{row}]", problem)
         return result
-
-
-def direction_text(direction: FloatArray, names: Sequence[str] | None = None, units: FloatArray | None = None) -> str:
-    """A direction as a sum of columns, its largest part 1, shortened to the largest parts; x1..xn without names.
-
-    The size of a part is counted times `units`, the step that a column makes inside the groups.
-
-    >>> direction_text(np.array([2.0, 0.0, -1.0]))
-    'x1 - 0.5 x3'
-    >>> direction_text(np.array([1.0, -1e-8]), units=np.array([1.0, 1e8]))
-    'x1 - 1e-08 x2'
-    >>> direction_text(np.array([1.0, 0.1, 4.0, 2.0, 2.0, 0.2, 2.0]))
-    '0.25 x1 + x3 + 0.5 x4 + 0.5 x5 + 0.5 x7 and 2 more'
-    """
-    parts = direction / np.abs(direction).max()
-    sizes = np.abs(parts if units is None else parts * units)
-    left = np.where(sizes > 1e-6 * sizes.max(), sizes, 0.0)
-    columns, counted = list[int](), int(np.count_nonzero(left))
-    while len(columns) < min(MOST_PARTS, counted):  # the largest first, of equals the first
-        columns.append(int(np.argmax(left)))
-        left[columns[-1]] = 0.0
-    text = ""
-    for column in (index for index in range(len(parts)) if index in columns):
-        size = abs(parts[column])
-        factor = "" if round(size, 3) == 1 else f"{size:.3g} "
-        sign = "-" if parts[column] < 0 else "+"
-        joint = f" {sign} " if text else sign.replace("+", "")
-        text += f"{joint}{factor}{names[column] if names else f'x{column + 1}'}"
-    return text if counted <= MOST_PARTS else f"{text} and {counted - MOST_PARTS:,} more"

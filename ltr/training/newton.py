@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.training.config import Epoch, OnEpoch, Progress, TrainConfig, ignore
+from ltr.training.config import TrainConfig
+from ltr.training.epochs_and_progress import Epoch, OnEpoch, Progress, ignore
 from ltr.training.group_sample import sampled
 from ltr.training.identifiability import Geometry, smallest
 from ltr.training.model import Fitted, Optimum
-from ltr.training.objective import Derivatives, TrainingGroups, derivatives
+from ltr.training.objective import Derivatives, derivatives
 from ltr.training.optimality_certificate import escape, gap_bound, reach, reach_bound
+from ltr.training.trainable_groups import TrainingGroups
 
 # An optimum counts as found only if all of these hold; the first is for columns of unit deviation.
 GRADIENT = 1e-10  # above the norm of the gradient

@@ -8,10 +8,12 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray
 from ltr.errors import RunError
+from ltr.training.column_scale import in_units
 from ltr.training.config import TrainConfig
-from ltr.training.identifiability import IDENTIFIED, in_units
+from ltr.training.identifiability import IDENTIFIED
 from ltr.training.model import Model
-from ltr.training.objective import Trainable, TrainingGroups, derivatives, trainable
+from ltr.training.objective import derivatives
+from ltr.training.trainable_groups import Trainable, TrainingGroups, trainable
 
 NEAR = 1e-9  # norm of the gradient from which one more step ends the search: steps converge quadratically
 STEPS, HALVINGS = 100, 60

@@ -7,8 +7,9 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.objective import slope, trainable
+from ltr.training.objective import slope
 from ltr.training.softmax import log_softmax
+from ltr.training.trainable_groups import trainable
 from subcommands import at_least
 from tests import oracles
 from tests.test_metrics import CUT, tied_groups

@@ -16,10 +16,12 @@ from benchmarks.resources import cpu_seconds, peak_mb
 from ltr.data.groups import read_groups
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.registry import encoder_kind
-from ltr.features.crossfit import FittedFeatures, fit_features, fit_states
+from ltr.features.crossfit import fit_features
+from ltr.features.fitted_features import FittedFeatures, fit_states
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
-from ltr.storage.featurized_jsonl import save_columns, write_featurized
+from ltr.storage.featurized_columns import save_columns
+from ltr.storage.featurized_jsonl import write_featurized
 from subcommands import at_least
 
 TOOLS, DIMENSIONS, CANDIDATES = 2_000, 64, 10

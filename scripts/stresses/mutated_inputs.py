@@ -33,7 +33,7 @@ from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.reading import digest_file, zstd_module
 from ltr.reporting.report import report_of
 from ltr.serving.outcomes import read_outcomes
-from ltr.storage.featurized_jsonl import load_columns
+from ltr.storage.featurized_columns import load_columns
 from ltr.training.config import TrainConfig
 from subcommands import ROOT
 from tests import test_import_fuzz as chats

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ltr.data.groups import read_groups
-from ltr.features.crossfit import FittedFeatures, fit_features
+from ltr.features.crossfit import fit_features
+from ltr.features.fitted_features import FittedFeatures
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numba
-import numpy as np
 
 from ltr import __version__
 from ltr.engines.deferred_signals import deferring
@@ -17,18 +16,6 @@ from ltr.errors import DiskError
 from ltr.files.atomic_write import write_bytes
 from ltr.files.cache_directory import cache_directory
 from ltr.training.kernels.dispatch_by_size import Pass
-
-BLOCK = 1024  # groups with a sum of their own: shorter sums lose fewer bits
-LANES = 8  # rows taken together; those beyond a group's end count as 0
-LEAST = -708.0  # below it exp is no normal number, and vanishes beside that of the largest candidate
-LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693147180369123816490, 1.90821492927058770002e-10
-TO_INTEGER = (
-    6755399441055744.0  # 1.5 * 2^52: a number added to it loses its fraction, and the last bits hold the integer
-)
-C = tuple(1.0 / float(np.prod(np.arange(1.0, n + 1.0))) for n in range(14))  # of the series: 1 / n!
-
-FUSED = {"contract"}  # a * b + c in one step, as a C compiler does, without reordering
-SUMS = FUSED | {"reassoc"}  # sums in another order, always the same one: several terms are added at once
 
 
 @deferring  # a handler that raises inside a callback of the compiler is dropped, and the signal with it
@@ -91,20 +78,3 @@ def private(directory: Path) -> Path | None:
         return None
     is_own = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
     return directory if is_own and os.access(directory, os.W_OK | os.X_OK) else None
-
-
-@numba.njit(error_model="numpy", fastmath=FUSED)
-def exponential(value):  # type: ignore[no-untyped-def]
-    """exp of a value below 300, without a branch so that lanes can share it: 2^k (bits of a float) times a series."""
-    value = LEAST if value < LEAST else value
-    shifted = value * LOG2_E + TO_INTEGER
-    k = shifted - TO_INTEGER
-    r = (value - k * LN2_HIGH) - k * LN2_LOW
-    square = r * r
-    fourth = square * square
-    low = (C[0] + C[1] * r) + (C[2] + C[3] * r) * square
-    middle = (C[4] + C[5] * r) + (C[6] + C[7] * r) * square
-    high = (C[8] + C[9] * r) + (C[10] + C[11] * r) * square
-    series = low + fourth * (middle + fourth * (high + fourth * (C[12] + C[13] * r)))
-    power = (np.float64(shifted).view(np.int64) + 1023) << 52
-    return series * np.int64(power).view(np.float64)

@@ -16,8 +16,9 @@ import numba
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.training.kernels.compilation_cache import BLOCK, LANES, SUMS, compiled, exponential
+from ltr.training.kernels.compilation_cache import compiled
 from ltr.training.kernels.dispatch_by_size import Pass
+from ltr.training.kernels.exponential_in_lanes import BLOCK, LANES, SUMS, exponential
 from ltr.training.kernels.tuple_arithmetic import centred, dot, inlined, jitted, plus, plus_pairs, read_numbers, zeros
 
 SAFE = 300.0  # scores up to here need no shift by the largest of their group

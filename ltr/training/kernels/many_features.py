@@ -8,8 +8,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from ltr.training.kernels.compilation_cache import BLOCK, FUSED, LANES, SUMS, compiled, exponential
+from ltr.training.kernels.compilation_cache import compiled
 from ltr.training.kernels.dispatch_by_size import Pass
+from ltr.training.kernels.exponential_in_lanes import BLOCK, FUSED, LANES, SUMS, exponential
 
 fused = numba.njit(error_model="numpy", fastmath=FUSED)
 summing = numba.njit(error_model="numpy", fastmath=SUMS)

@@ -1,0 +1,220 @@
+"""Features as fitted: their states, and the columns that they give."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ltr.arrays import FloatArray, State
+from ltr.data.groups import Candidates, Groups
+from ltr.data.schema import Kind
+from ltr.encoders.cached_encoder import CachedEncoder, encoded_lists
+from ltr.encoders.protocol import Encoder, Role
+from ltr.errors import DataError, UsageError
+from ltr.features.learner_output_checks import refuse_other_part, refuse_other_state
+from ltr.features.lexicon import Lexicon
+from ltr.features.precomputed_tables import Tables, tools_of_rows
+from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, TextSource, ToolList, text_sources
+from ltr.features.state_learners import Counted, Optimised, option_names
+from ltr.features.write_protection import write_protected
+from ltr.files.learned_state_types import declared_type, refuse_other_type
+from ltr.files.mergeable_tables import Part, merged, spilled
+from ltr.plugins import OURS, origin_prefix, plugin_errors
+
+
+@dataclass(frozen=True, slots=True)
+class FittedFeatures:
+    """Phi for any candidates of the kind: the features, what each has learned, and the encoder they share."""
+
+    kind: Kind
+    configs: tuple[FeatureConfig, ...]
+    states: tuple[State | None, ...]
+    encoder: Encoder
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(config.name for config in self.configs)
+
+    def only(self, *names: str) -> "FittedFeatures":
+        """Those of the features that have one of the names."""
+        places = [place for place, name in enumerate(self.names) if name in names]
+        configs, states = tuple(self.configs[at] for at in places), tuple(self.states[at] for at in places)
+        return replace(self, configs=configs, states=states)
+
+    def __call__(self, candidates: Candidates, tables: Tables | None = None) -> FloatArray:
+        """Phi of candidates that were not trained on, (rows, features).
+
+        What was prepared of their tools before saves the time to prepare it again.
+        """
+        refuse_other_kind(self.kind, candidates)
+        context = reading(self.configs, candidates, self.encoder, Lexicon(), are_prepared=True)
+        if tables is not None:
+            context = replace(context, of_states=tables.of_states)
+        phi = np.empty((int(candidates.offsets[-1]), len(self.configs)))
+        for place, (config, state) in enumerate(zip(self.configs, self.states, strict=True)):
+            table = None if tables is None else replace(context, table=tables.of_features[place], tools=tables.rows)
+            phi[:, place] = column_of(config, candidates, state, table or context)
+        return phi
+
+    def apart(self) -> "FittedFeatures":
+        """The same features, with vectors of their own in memory: those of one shard go with it."""
+        encoder = self.encoder
+        return replace(self, encoder=encoder.apart()) if isinstance(encoder, CachedEncoder) else self
+
+    def prepared(self, tools: ToolList, of_states: StateMemo) -> tuple[Any, ...]:
+        """What each feature prepares of the tools; `of_states` holds what it makes of its state alone."""
+        context = Context(self.encoder, Lexicon(), of_states=of_states)
+        pairs = zip(self.configs, self.states, strict=True)
+        return tuple(_prepared(config, tools, state, context) for config, state in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Groups of whole traces, and the context in which features read them."""
+
+    groups: Groups
+    context: Context
+
+
+def learned_alike(configs: Sequence[FeatureConfig]) -> dict[object, list[int]]:
+    """The places of the features that learn, those that learn the same together."""
+    learners: dict[object, list[int]] = {}
+    for place, config in enumerate(configs):
+        if learner := FEATURES[config.name].learner:
+            learners.setdefault((learner, *_learned_options(config)), []).append(place)
+    return learners
+
+
+def fit_states(
+    configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder, lexicon: Lexicon | None = None
+) -> tuple[State | None, ...]:
+    """What each feature learns from the groups, in one shard; None for one that learns nothing."""
+    shard = Shard(groups, reading(configs, groups.candidates, encoder, Lexicon() if lexicon is None else lexicon))
+    states: list[State | None] = []
+    for config in configs:
+        learner = FEATURES[config.name].learner
+        if isinstance(learner, Counted):
+            states.append(state_of(config, counted(config, learner, shard)))
+        elif isinstance(learner, Optimised):
+            states.append(state_of(config, [shard], shard.context))
+        else:
+            states.append(state_of(config, groups, shard.context) if learner else None)
+    return tuple(states)
+
+
+def named_parts(configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder) -> dict[str, Part]:
+    """What the features that read names and labels alone count in the groups, by feature."""
+    shard, parts = Shard(groups, Context(encoder)), dict[str, Part]()
+    for config in configs:
+        learner = FEATURES[config.name].learner
+        if isinstance(learner, Counted) and learner.by_name and learner.merge is merged:
+            parts[config.name] = counted(config, learner, shard)
+    return parts
+
+
+def reading(
+    configs: Sequence[FeatureConfig],
+    candidates: Candidates,
+    encoder: Encoder,
+    lexicon: Lexicon,
+    *,
+    are_prepared: bool = False,
+) -> Context:
+    """The context in which features read candidates: the vectors of the texts they name, and what they share."""
+    context = Context(encoder, lexicon)
+    of_sources: dict[TextSource, tuple[Role, tuple[str, ...]]] = {}
+    for source, role, name in text_sources(configs, are_prepared=are_prepared):
+        with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
+            of_sources[source] = role, context.shared(source, candidates).texts
+    context.vectors.update(encoded_lists(encoder, of_sources))
+    for config in configs:
+        for shared in FEATURES[config.name].shares:
+            with plugin_errors(f"the feature {config.name}", shared, FEATURES.source(config.name)):
+                context.shared(shared, candidates)
+    return context
+
+
+def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
+    """The part of a shard."""
+    part = _called(config, learner.count, shard.groups, shard.context)
+    if learner.merge is merged:
+        refuse_other_part(config.name, part)
+        return spilled(part)
+    return part
+
+
+def merge_of(config: FeatureConfig, learner: Counted) -> Callable[[Any, Any], Any]:
+    """What makes one part of two."""
+    return partial(_called, config, learner.merge)
+
+
+def state_of(config: FeatureConfig, *source: Any) -> State:
+    """The state that the feature makes of what it learned from: a part, shards or groups; of the type it declares."""
+    learner = FEATURES[config.name].learner
+    if learner is None:
+        raise UsageError(f"the feature {config.name} learns nothing")
+    state: State = _called(config, learner.state, *source)
+    if FEATURES.source(config.name) != OURS:
+        refuse_other_state(config.name, state)
+        if declared := declared_type(learner.state):
+            refuse_other_type(state, declared, f"the feature {config.name}: the state that its fit returned")
+    return state
+
+
+def column_of(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
+    """One finite number for each candidate."""
+    column, rows = FEATURES[config.name].column, int(candidates.offsets[-1])
+    if FEATURES[config.name].prepare and context.table is None:
+        tools, tool_of_row = context.shared(tools_of_rows, candidates)
+        apart = replace(context, of_states={})  # of a fold: what is made of its state goes with it
+        context = replace(apart, table=_prepared(config, tools, state, apart), tools=tool_of_row)
+    values: FloatArray = _called(config, column, candidates, state, context)
+    is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
+    if not (is_plain and np.isfinite(values).all()):
+        problem = f"the feature {config.name} did not give one finite number for each of {rows} candidates"
+        raise DataError(f"{origin_prefix(column)}{problem}")
+    return values
+
+
+def _prepared(config: FeatureConfig, tools: ToolList, state: State | None, context: Context) -> Any:
+    """What the feature prepares of the tools."""
+    prepare = FEATURES[config.name].prepare
+    return None if prepare is None else _called(config, prepare, tools, state, context)
+
+
+def _called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the feature returns; one from outside may fail, and writes to none of its arguments."""
+    source, options = FEATURES.source(config.name), _options(config, function)
+    if source == OURS:
+        return function(*arguments, **options)
+    inputs = [argument for argument in arguments if not isinstance(argument, Context)]
+    with plugin_errors(f"the feature {config.name}", function, source), write_protected(*inputs):
+        return function(*arguments, **options)
+
+
+def _options(config: FeatureConfig, function: Callable[..., Any]) -> dict[str, float]:
+    """Those options of the config that the function takes."""
+    return {name: config.options[name] for name in option_names(function) if name in config.options}
+
+
+def counting_key(config: FeatureConfig, learner: Counted) -> object:
+    """What two features share whose parts are the same."""
+    return learner.count, learner.merge, *_options(config, learner.count).items()
+
+
+def _learned_options(config: FeatureConfig) -> list[tuple[str, float]]:
+    """Those options of the config that its learner takes."""
+    learner = FEATURES[config.name].learner
+    functions = learner.functions if learner else ()
+    return [option for function in functions for option in _options(config, function).items()]
+
+
+def refuse_other_kind(kind: str, candidates: Candidates) -> None:
+    """Raise unless the candidates are of the kind and have texts to be featurised."""
+    if kind != candidates.kind:
+        raise DataError(f"the features are of {kind}s; the candidates are {candidates.kind}s")
+    if candidates.features is not None:
+        raise UsageError("the samples bear ready features; they cannot be featurised again")
