@@ -17,7 +17,7 @@ from ltr.config.run import RunConfig
 from ltr.data.config import DataConfig
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
-from ltr.experiments import shared_inputs
+from ltr.experiments import shared_inputs, training_columns
 from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
 from ltr.experiments.single_run import run_and_save
 from ltr.features.registry import FEATURES
@@ -93,9 +93,9 @@ def test_processes_change_no_byte(sweep, runs):
 @pytest.mark.parametrize("folds", [None, 3])
 def test_runs_that_differ_in_l2_alone_read_and_featurise_once(sweep, tmp_path, monkeypatch, folds):
     calls = []
-    for name in ("read_data", "fit_features"):
-        own = getattr(shared_inputs, name)
-        monkeypatch.setattr(shared_inputs, name, lambda *a, own=own, name=name, **k: calls.append(name) or own(*a, **k))
+    for module, name in ((shared_inputs, "read_data"), (training_columns, "fit_features")):
+        own = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *a, own=own, name=name, **k: calls.append(name) or own(*a, **k))
     plan = planned(
         ltr.sweep(sweep, ["sweep.features=[[tool.rel], [tool.coop]]", f"train.folds={folds or 'null'}"]), "r"
     )

@@ -90,7 +90,7 @@ def test_a_key_that_does_not_take_every_text_lists_what_it_takes(schema, check, 
 
 def test_the_schema_lists_the_plug_ins_of_a_file(cli):
     Path("own.py").write_text(
-        "from ltr.training.fit import TRAINERS\n"
+        "from ltr.training.trainer_registry import TRAINERS\n"
         "@TRAINERS.register('own')\ndef own(groups, geometry, config, on_epoch): ...\n",
         encoding="utf-8",
     )

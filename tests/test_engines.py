@@ -247,7 +247,10 @@ def test_the_default_engine_starts_nothing():
     assert list(IN_PROCESS.map(warm, [0])) == [os.getpid()]
 
 
-NO_RAY = "import sys; sys.modules['ray'] = None; from ltr.engines.config import EngineConfig, open_engine; "
+NO_RAY = (
+    "import sys; sys.modules['ray'] = None; from ltr.engines.config import EngineConfig; "
+    "from ltr.engines.open_engine import open_engine; "
+)
 
 
 def test_without_the_package_ray_the_engine_says_what_to_install():

@@ -10,7 +10,7 @@ import pytest
 from ltr.data.groups import read_groups, select
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.errors import DataError, UsageError
-from ltr.features import tool_word_overlap as wording
+from ltr.features import answered_query_words
 from ltr.features.clause_boundaries import clauses
 from ltr.features.registry import FeatureConfig
 from ltr.features.tokenization import plain_tool_text, stemmed_words
@@ -270,7 +270,7 @@ def test_tool_words_is_the_log_likelihood_ratio_of_the_querys_words(groups):
 
 
 def test_with_too_many_pairs_of_words_the_most_frequent_stay(groups, monkeypatch):
-    monkeypatch.setattr(wording, "MOST_PAIRS", 150)
+    monkeypatch.setattr(answered_query_words, "MOST_PAIRS", 150)
     by_hand = [likeness_of_words(line, least=2) for line in LINES]
     np.testing.assert_allclose(values("tool.words", groups), by_hand, atol=1e-12)
     assert by_hand != [likeness_of_words(line) for line in LINES]

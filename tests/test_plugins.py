@@ -263,7 +263,7 @@ class Letters(LetterEncoder):
     package(
         tmp_path,
         "ltr-again",
-        "from ltr.training.fit import TRAINERS\nTRAINERS.register('again')"
+        "from ltr.training.trainer_registry import TRAINERS\nTRAINERS.register('again')"
         "(lambda *everything: TRAINERS['newton'](*everything))\n",
         kind="trainer",
     )

@@ -4,7 +4,8 @@ import msgspec
 
 from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds, Guess
 from ltr.reporting.page import page_table
-from ltr.reporting.table import Column, Medium, Table, markdown_lines, terminal_lines, tsv_line, tsv_rows
+from ltr.reporting.table import Column, Medium, Table, markdown_lines, terminal_lines, tsv_rows
+from ltr.reporting.tsv_lines import tsv_line
 from ltr.reporting.weights import COLUMNS
 
 METRICS = Table(

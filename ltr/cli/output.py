@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ltr.errors import DiskError
 from ltr.reporting.escaping import visible
-from ltr.reporting.table import tsv_line
 from ltr.reporting.text_alignment import SHORTEST_CELL, aligned, width_of
+from ltr.reporting.tsv_lines import tsv_line
 
 if TYPE_CHECKING:
     from ltr.reporting.table import Table

@@ -1,12 +1,12 @@
 """One table of values, and its four forms: lines of a terminal, TSV, Markdown, and the cells of a page."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
 from ltr.reporting.cell_formats import TEXT, Bounds, Guess, Kind
-from ltr.reporting.escaping import in_markdown, visible
+from ltr.reporting.escaping import in_markdown
 from ltr.reporting.number_formats import NO_NUMBER, NONE
 from ltr.reporting.text_alignment import aligned, width_of
 
@@ -129,12 +129,3 @@ def markdown_lines(table: Table) -> list[str]:
     """
     heads, *rows = [[in_markdown(cell) for cell in row] for row in written_cells(table, Medium.PAGE)]
     return [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]
-
-
-def tsv_line(row: Sequence[object]) -> str:
-    r"""The values between tabs, nothing for None; what would end a cell, or move a terminal, is written out.
-
-    >>> tsv_line(["a\tb", None, 0.5])
-    'a\\tb\t\t0.5'
-    """
-    return "\t".join("" if value is None else visible(str(value)) for value in row)
