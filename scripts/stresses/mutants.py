@@ -50,9 +50,10 @@ CROSSFIT = (
 )
 TESTS = {  # of each module
     "training/objective": OBJECTIVE,
+    "training/trainable_groups": OBJECTIVE,
     "training/group_sample": OBJECTIVE,
     "evaluation/ranking": METRICS,
-    "evaluation/ties": METRICS,
+    "evaluation/tied_ranks": METRICS,
     **{f"evaluation/metrics/{name}": METRICS for name in OF_METRICS},
     "evaluation/significance": ("test_significance",),
     "evaluation/bootstrap": ("test_bootstrap",),
@@ -61,10 +62,12 @@ TESTS = {  # of each module
     "training/significant_gain_rule": ("test_recommended_choice",),
     "training/one_standard_error": ("test_recommended_choice",),
     "features/crossfit": CROSSFIT,
+    "features/fitted_features": CROSSFIT,
     "training/temperature": ("test_temperature", "test_abstaining"),
     "evaluation/abstention_threshold": ("test_abstaining",),
     "reporting/ranks_and_calibration_section": ("test_calibration", "test_report"),
     "files/atomic_write": WRITER,
+    "files/disk_steps": WRITER,
     "files/output_replacement": WRITER,
 }
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")  # of each module: mutant, reason
