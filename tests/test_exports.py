@@ -58,7 +58,7 @@ SIGNATURES = {
         "max_grade",
         "probability",
     ),
-    "feature": ("name", "family", "fit", "prepare", "queries", "documents", "shares", "title"),
+    "feature": ("name", "family", "fit", "prepare", "queries", "documents", "title"),
     "fit": ("phi", "labels", "offsets", "config", "weights", "score_offset", "prior", "valid", "on_epoch", "progress"),
     "import_samples": ("format_name", "files", "out", "options", "redact", "overwrite"),
     "init_from": ("source", "directory", "tools", "encoder", "seed", "overwrite", "on_progress"),

@@ -140,7 +140,7 @@ SHARED = """
 from ltr import feature
 def shared(candidates, context):
     return {value}
-@feature("tool.own", "rel", shares=(shared,))
+@feature("tool.own", "rel")
 def column(candidates, state, context):
     return context.shared(shared, candidates)
 """

@@ -139,7 +139,7 @@ def add_lines(
     The number of the last line, and None; or the line that was not added, the first of a trace that is new to the
     groups which already hold `most`. The first line of a `file` may show that it is of another format.
     """
-    number, size, rows_before = 0, rows.byte_count, len(rows.lines)
+    number, rows_before, is_cut = 0, len(rows.lines), most is not EVERYTHING
     decode, enter, add = msgspec.json.Decoder(Sample).decode, groups.enter, rows.add
     labels, trace_codes, most_rows, most_bytes = rows.labels, groups.trace_codes, most.rows, most.bytes
     try:
@@ -149,12 +149,13 @@ def add_lines(
             if not line.isascii():
                 line.decode()  # the decoder skips unknown keys, bad bytes included
             sample, place_in_all = decode(line), before + number
-            size += len(line)
-            if size > most_bytes or len(labels) >= most_rows:
-                is_long = size > 2 * most_bytes or len(labels) >= 2 * most_rows  # its trace goes on elsewhere
-                if labels and (is_long or str(sample.trace_id) not in trace_codes):
-                    return number, line
-            rows.byte_count = size
+            if is_cut:
+                size = rows.byte_count + len(line)
+                if size > most_bytes or len(labels) >= most_rows:
+                    is_long = size > 2 * most_bytes or len(labels) >= 2 * most_rows  # its trace goes on elsewhere
+                    if labels and (is_long or str(sample.trace_id) not in trace_codes):
+                        return number, line
+                rows.byte_count = size
             group = enter(sample, place_in_all)
             if sample.candidates is None:
                 add(sample, group, place_in_all)

@@ -123,17 +123,13 @@ def reading(
     *,
     are_prepared: bool = False,
 ) -> Context:
-    """The context in which features read candidates: the vectors of the texts they name, and what they share."""
+    """The context in which features read candidates: the vectors of the texts they name."""
     context = Context(encoder, lexicon)
     of_sources: dict[TextSource, tuple[Role, tuple[str, ...]]] = {}
     for source, role, name in text_sources(configs, are_prepared=are_prepared):
         with plugin_errors(f"the feature {name}", source, FEATURES.source(name)):
             of_sources[source] = role, context.shared(source, candidates).texts
     context.vectors.update(encoded_lists(encoder, of_sources))
-    for config in configs:
-        for shared in FEATURES[config.name].shares:
-            with plugin_errors(f"the feature {config.name}", shared, FEATURES.source(config.name)):
-                context.shared(shared, candidates)
     return context
 
 

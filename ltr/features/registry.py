@@ -133,7 +133,6 @@ class Feature:
     learner: Learner | None
     prepare: Prepare | None  # makes the table that the column reads
     encodes: tuple[tuple[TextSource, Role], ...]  # texts whose vectors both functions find in the context
-    shares: tuple[Shared, ...]  # what else of the candidates the column finds there
     title: str  # what the column holds, in the words of a newcomer
     family: Family
     options: dict[str, Option]
@@ -179,7 +178,6 @@ def feature(
     prepare: Prepare | None = None,
     queries: TextSource | None = None,
     documents: TextSource | None = None,
-    shares: tuple[Shared, ...] = (),
     title: str = "",
 ) -> Callable[[Column], Column]:
     """Register a column function under a name, with what learns its state, if it has one.
@@ -187,7 +185,7 @@ def feature(
     `fit` is `Counted`, `Optimised`, or a function of (groups, context) that returns the state. The keyword-only
     parameters of all these functions are the options of the feature. `queries` and `documents` are functions of
     (candidates, context) that return texts: they are encoded before these functions are called, for all features at
-    once, and `context.vectors` has their rows. `shares` are functions like them; `context.shared` returns their values.
+    once, and `context.vectors` has their rows; `context.shared` computes once what several features read.
     `prepare` is a function of (tools, state, context) that returns what the tools of a catalogue alone decide, an array
     with a row for each tool or a `Table`; it is called once for each tool. The column finds it in `context.table`, and
     the row of each candidate in `context.tools`; the texts of `documents` are then encoded for the fit alone.
@@ -221,7 +219,6 @@ def feature(
             learner=learner,
             prepare=prepare,
             encodes=tuple(encodes),
-            shares=shares,
             title=title or name,
             family=family,
             options=options,

@@ -34,7 +34,6 @@ def mapped_cosines(candidates: Candidates, context: Context) -> FloatArray:
     "rel",
     queries=query_texts,
     documents=tool_texts,
-    shares=(mapped_cosines,),
     title="query and tool text are alike",
 )
 def tool_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
@@ -47,7 +46,6 @@ def tool_relevance(candidates: Candidates, state: None, context: Context) -> Flo
     "struct",
     queries=query_texts,
     documents=tool_texts,
-    shares=(mapped_cosines,),
     title="query and tool text are alike (root)",
 )
 def usefulness(candidates: Candidates, state: None, context: Context) -> FloatArray:

@@ -88,9 +88,10 @@ def _line_with_features(line: bytes, rows: Iterator[list[float]]) -> bytes:
     sample = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
     if _is_none(sample):
         return line
-    if bytes(sample.get("candidates", msgspec.Raw(b"null"))) == b"null":
+    listed = sample.get("candidates")
+    if listed is None or bytes(listed) == b"null":
         return msgspec.json.encode(sample | {"features": next(rows, [])})
-    candidates = msgspec.json.decode(sample["candidates"], type=list[dict[str, msgspec.Raw]])
+    candidates = msgspec.json.decode(listed, type=list[dict[str, msgspec.Raw]])
     with_rows = [
         candidate if _is_none(candidate) else candidate | {"features": next(rows, [])} for candidate in candidates
     ]
@@ -98,7 +99,8 @@ def _line_with_features(line: bytes, rows: Iterator[list[float]]) -> bytes:
 
 
 def _is_none(candidate: dict[str, msgspec.Raw]) -> bool:
-    return bytes(candidate.get("none", msgspec.Raw(b"null"))) == b"true"
+    none = candidate.get("none")
+    return none is not None and bytes(none) == b"true"
 
 
 def sidecar(path: AnyPath) -> Path:
