@@ -30,7 +30,6 @@ from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.serving.tool_offer import Offer
 from ltr.storage.model_file import StoredModel, load_model, save_model
-from ltr.storage.run_record import TOOLS, refuse_changed
 from ltr.storage.update_state import UpdateBase, files_of
 from ltr.training.softmax import softmax
 
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from ltr.data.config import DataConfig
     from ltr.serving.learning_from_outcomes import Applied, Feedback, Update
     from ltr.serving.outcomes import Outcome
+from ltr.storage.run_catalogue import own_tools
 
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 OPENING = threading.Lock()  # of the outcomes of a run
@@ -393,12 +393,3 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
         object.__setattr__(router, "feedback", feedback)
         router._apply(feedback.replayed(), feedback)
     return router
-
-
-def own_tools(path: AnyPath) -> ToolCatalogue | None:
-    """The tools that a run directory, or that of a model.json, keeps, as they were written; None without any."""
-    own = Path(path, TOOLS) if Path(path).is_dir() else Path(path).with_name(TOOLS)
-    if not own.exists():
-        return None
-    refuse_changed(own)
-    return read_tools(own)
