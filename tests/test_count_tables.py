@@ -14,7 +14,6 @@ from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import DiskError
 from ltr.files import mergeable_tables
-from ltr.files.digest_keys import digests, halves, integers_of, numbers_as_keys, pairs
 from ltr.files.mergeable_tables import (
     merged,
     merges_without_each,
@@ -24,6 +23,7 @@ from ltr.files.mergeable_tables import (
     table,
     texts_of,
 )
+from ltr.files.table_keys import digests, halves, integers_of, numbers_as_keys, pairs
 from tests.faults import in_fork
 
 

@@ -12,8 +12,8 @@ from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.features.row_queries import RowTexts, row_queries
 from ltr.features.state_learners import Counted, Optimised
-from ltr.files.digest_keys import digests
 from ltr.files.mergeable_tables import table
+from ltr.files.table_keys import digests
 from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}

@@ -19,8 +19,8 @@ from ltr.features.presets import ALL, SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
 from ltr.features.state_learners import Counted, Optimised
 from ltr.files import shared_state_files
-from ltr.files.digest_keys import digests
 from ltr.files.mergeable_tables import table
+from ltr.files.table_keys import digests
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}

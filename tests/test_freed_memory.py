@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ltr.files import mergeable_tables
-from ltr.files.digest_keys import digests
 from ltr.files.freed_memory import keep_freed_memory, return_freed_memory
 from ltr.files.mergeable_tables import release, table
+from ltr.files.table_keys import digests
 from tests.faults import in_fork
 
 MADE = 64 << 20  # bytes of arrays, of which nearly all are freed

@@ -20,8 +20,8 @@ from ltr.features.lexicon import Lexicon
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted
 from ltr.features.tokenization import TOKEN, stemmed_words
-from ltr.files.digest_keys import digests
 from ltr.files.mergeable_tables import merged
+from ltr.files.table_keys import digests
 from tests.builders import LetterEncoder, column_of, tool_lines, write_lines
 
 RIDGE = FeatureConfig("tool.ridge")

@@ -10,8 +10,8 @@ from ltr.arrays import IntArray
 from ltr.data.sample_chunks import Pieces
 from ltr.data.sample_reader import Samples
 from ltr.data.schema import Id
-from ltr.files.digest_keys import digests, places
 from ltr.files.mergeable_tables import Table, table
+from ltr.files.table_keys import digests, places
 from ltr.files.temporary_lines import LineWriter, StoredLines
 
 LINES_AT_ONCE = 1 << 16  # whose traces are looked up together

@@ -1,16 +1,13 @@
-"""Typed JSON from files, line by line; when a line does not fit, which field it was and why."""
+"""Lines of JSON: decoded as a type, and encoded."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
+from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.errors import SampleError
 from ltr.files.path_arguments import AnyPath, shown
-
-if TYPE_CHECKING:
-    import msgspec
-from ltr.data.json_decode_errors import FAILURES, decode_error
 
 Record = TypeVar("Record")
 
@@ -33,14 +30,11 @@ def records(
             raise SampleError(shown(path), number, *cause.args) from failure
 
 
-def encode_lines(rows: Iterable["msgspec.Struct | Mapping[str, Any]"]) -> Iterator[bytes]:
+def encode_lines(rows: Iterable[msgspec.Struct | Mapping[str, Any]]) -> Iterator[bytes]:
     """Each struct or mapping as one line of JSON, without its end. A number that is not finite would become null.
 
-    >>> import msgspec
     >>> row = msgspec.defstruct("Row", [("trace_id", str), ("rank", int)])
     >>> list(encode_lines([row("t1", 2)]))
     [b'{"trace_id":"t1","rank":2}']
     """
-    import msgspec
-
     return map(msgspec.json.Encoder().encode, rows)

@@ -1,10 +1,11 @@
 """Hashes of texts, the same anywhere: of 64 bits, and mixed with another number."""
 
-import hashlib
 from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
+
+from ltr.files.table_keys import digests
 
 Hashes = npt.NDArray[np.uint64]
 ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -12,8 +13,7 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 
 def hashed(texts: Iterable[str]) -> Hashes:
     """64 bits of each text."""
-    hashes = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts]
-    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
+    return digests(tuple(texts)).view("<u8").astype(np.uint64)
 
 
 def mixed(values: Hashes) -> Hashes:

@@ -13,8 +13,8 @@ from ltr.encoders.protocol import Role
 from ltr.encoders.registry import encoder
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import DataError
-from ltr.files.digest_keys import digests
 from ltr.files.learned_state_types import Count, Integers, Json, Record
+from ltr.files.table_keys import digests
 
 BUCKETS_LOG2 = 14
 BUCKETS = 1 << BUCKETS_LOG2

@@ -13,7 +13,8 @@ from ltr.experiments.shard_run import ShardsResult, run_shards
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.results.hits_and_mistakes_by_tool import tool_records
-from ltr.results.metrics_record import curves, metrics_record
+from ltr.results.metric_curves import curves
+from ltr.results.metrics_record import metrics_record
 from ltr.storage.model_file import save_model
 from ltr.storage.run_contents import RunContents, StoredQueries
 from ltr.storage.run_directory import PER_QUERY

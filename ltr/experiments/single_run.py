@@ -27,7 +27,8 @@ from ltr.files.path_arguments import AnyPath
 from ltr.results.hashed_queries import hash_texts, without_texts
 from ltr.results.hits_and_mistakes_by_tool import by_tool
 from ltr.results.instructive_examples import examples
-from ltr.results.metrics_record import curves, metrics_record
+from ltr.results.metric_curves import curves
+from ltr.results.metrics_record import metrics_record
 from ltr.results.query_records import query_records
 from ltr.storage.featurized_shards import columns_directory
 from ltr.storage.model_file import save_model

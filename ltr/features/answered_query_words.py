@@ -16,9 +16,9 @@ from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts
 from ltr.features.tool_vector_products import ToolVectors
-from ltr.files.digest_keys import digests, halves, pairs, place_counts, places
 from ltr.files.learned_state_types import Floats, Integers, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, table
+from ltr.files.table_keys import digests, halves, pairs, place_counts, places
 
 MOST_PAIRS = 1 << 20  # of a tool and a word: the size of the state of tool.words
 

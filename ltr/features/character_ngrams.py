@@ -15,9 +15,9 @@ from ltr.features.registry import Context, ToolList, feature
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.tool_vector_products import ToolVectors
-from ltr.files.digest_keys import digests
 from ltr.files.learned_state_types import learns
 from ltr.files.mergeable_tables import Part, table
+from ltr.files.table_keys import digests
 
 ROWS = 1 << 12  # graphs whose grams are merged at once
 

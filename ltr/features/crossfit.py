@@ -15,7 +15,7 @@ from ltr.encoders.protocol import Encoder
 from ltr.features.fitted_features import (
     FittedFeatures,
     Shard,
-    _called,
+    called,
     column_of,
     counted,
     counting_key,
@@ -67,7 +67,7 @@ class SharedCounts:
             shards = [Shard(cell, reading([config], cell.candidates, encoder, self.lexicon)) for cell in members]
             self.parts[key] = [(row, counted(config, learner, shard)) for row, shard in zip(rows, shards, strict=True)]
         parts = [part for folds, part in self.parts[key] if folds[choice] == fold]
-        return reduce(partial(_called, config, learner.merge), parts) if parts else None
+        return reduce(partial(called, config, learner.merge), parts) if parts else None
 
 
 @dataclass(frozen=True, slots=True)

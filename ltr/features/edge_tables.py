@@ -6,9 +6,9 @@ import numpy as np
 
 from ltr.arrays import Array, State
 from ltr.features.text_tables import table_texts, text_table
-from ltr.files.digest_keys import digests, halves, pairs, places
 from ltr.files.learned_state_types import Integers, TextTable
 from ltr.files.mergeable_tables import Table, texts_of
+from ltr.files.table_keys import digests, halves, pairs, places
 
 EDGES = TextTable("ends of edges", pairs=Integers("edges", 2, below="ends of edges"))  # the type of an edge_table
 

@@ -135,7 +135,7 @@ def reading(
 
 def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
     """The part of a shard."""
-    part = _called(config, learner.count, shard.groups, shard.context)
+    part = called(config, learner.count, shard.groups, shard.context)
     if learner.merge is merged:
         refuse_other_part(config.name, part)
         return spilled(part)
@@ -144,7 +144,7 @@ def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
 
 def merge_of(config: FeatureConfig, learner: Counted) -> Callable[[Any, Any], Any]:
     """What makes one part of two."""
-    return partial(_called, config, learner.merge)
+    return partial(called, config, learner.merge)
 
 
 def state_of(config: FeatureConfig, *source: Any) -> State:
@@ -152,7 +152,7 @@ def state_of(config: FeatureConfig, *source: Any) -> State:
     learner = FEATURES[config.name].learner
     if learner is None:
         raise UsageError(f"the feature {config.name} learns nothing")
-    state: State = _called(config, learner.state, *source)
+    state: State = called(config, learner.state, *source)
     if FEATURES.source(config.name) != OURS:
         refuse_other_state(config.name, state)
         if declared := declared_type(learner.state):
@@ -167,7 +167,7 @@ def column_of(config: FeatureConfig, candidates: Candidates, state: State | None
         tools, tool_of_row = context.shared(tools_of_rows, candidates)
         apart = replace(context, of_states={})  # of a fold: what is made of its state goes with it
         context = replace(apart, table=_prepared(config, tools, state, apart), tools=tool_of_row)
-    values: FloatArray = _called(config, column, candidates, state, context)
+    values: FloatArray = called(config, column, candidates, state, context)
     is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
     if not (is_plain and np.isfinite(values).all()):
         problem = f"the feature {config.name} did not give one finite number for each of {rows} candidates"
@@ -178,10 +178,10 @@ def column_of(config: FeatureConfig, candidates: Candidates, state: State | None
 def _prepared(config: FeatureConfig, tools: ToolList, state: State | None, context: Context) -> Any:
     """What the feature prepares of the tools."""
     prepare = FEATURES[config.name].prepare
-    return None if prepare is None else _called(config, prepare, tools, state, context)
+    return None if prepare is None else called(config, prepare, tools, state, context)
 
 
-def _called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any) -> Any:
+def called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of the feature returns; one from outside may fail, and writes to none of its arguments."""
     source, options = FEATURES.source(config.name), _options(config, function)
     if source == OURS:

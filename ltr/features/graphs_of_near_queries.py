@@ -16,9 +16,9 @@ from ltr.features.registry import Context, feature
 from ltr.features.row_queries import query_texts, row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, positions
-from ltr.files.digest_keys import digests, digests_of_bytes, halves, pairs, places
 from ltr.files.learned_state_types import Integers, Json, Offsets, Record, learns
 from ltr.files.mergeable_tables import Part, table
+from ltr.files.table_keys import digests, digests_of_bytes, halves, pairs, places
 
 NEIGHBOURS, SHARPNESS = 20, 10.0
 STORED = 20_000  # queries of a state

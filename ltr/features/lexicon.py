@@ -10,8 +10,8 @@ from ltr.arrays import Array, IntArray, Ragged
 from ltr.encoders.hashed_ngrams import text_grams
 from ltr.features.clause_boundaries import clauses
 from ltr.features.tokenization import TOKEN, stemmed_words
-from ltr.files.digest_keys import digests
 from ltr.files.mergeable_tables import Table, spelled, table
+from ltr.files.table_keys import digests
 
 
 class TokenCodes(dict[str, tuple[int, ...]]):

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import Array, FloatArray, IntArray, Ragged, State
-from ltr.files.digest_keys import digests
 from ltr.files.mergeable_tables import Table, spelled, table
 from ltr.files.packed_texts import pack_texts, unpack_texts
+from ltr.files.table_keys import digests
 
 
 def text_table(texts: Sequence[str], **columns: Array) -> State:

@@ -8,9 +8,9 @@ from ltr.features.option_ranges import Positive
 from ltr.features.registry import Context, feature
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, positions, spelled_table, table_texts
-from ltr.files.digest_keys import digests, halves, pairs
 from ltr.files.learned_state_types import Floats, Integers, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, table
+from ltr.files.table_keys import digests, halves, pairs
 
 MOST_PAIRS = 1 << 20  # of a tool and the one before it: the size of the state
 

@@ -22,10 +22,10 @@ from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts
 from ltr.features.tokenization import TOKEN
 from ltr.features.tool_vector_products import Block, ToolVectors
-from ltr.files.digest_keys import digests, halves, pairs
 from ltr.files.freed_memory import return_freed_memory
 from ltr.files.learned_state_types import Floats, Integers, Json, Offsets, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, release, table
+from ltr.files.table_keys import digests, halves, pairs
 
 PENALTY = 0.25  # of the squared weights, where the likeness of a query to itself is 1
 MOST_QUERIES = 1 << 13  # whose equations are solved together

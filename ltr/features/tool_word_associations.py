@@ -17,9 +17,9 @@ from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import place_of, spelled_table, table_texts
 from ltr.features.tool_vector_products import ToolVectors
-from ltr.files.digest_keys import digests, halves, pairs, places
 from ltr.files.learned_state_types import Floats, Integers, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, table
+from ltr.files.table_keys import digests, halves, pairs, places
 
 LEAST = 2  # answers in which two words must meet: to meet once says nothing
 MOST_PAIRS = 1 << 20  # of words in a state

@@ -14,9 +14,9 @@ from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import place_of, spelled_table, table_texts
 from ltr.features.tool_vector_products import ToolVectors
-from ltr.files.digest_keys import digests, places
 from ltr.files.learned_state_types import Amount, Count, Integers, Json, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, table
+from ltr.files.table_keys import digests, places
 
 K1, B = 1.2, 0.75  # of BM25: how soon a repeated word stops counting, how far a long text is discounted
 

@@ -10,9 +10,9 @@ from ltr.features.registry import Context, feature
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import looked_up, names_table, spelled_table, table_texts
-from ltr.files.digest_keys import digests
 from ltr.files.learned_state_types import Integers, Json, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, table
+from ltr.files.table_keys import digests
 
 RIDGE = 0.1  # keeps the three numbers of graph.size defined on few groups
 

@@ -12,10 +12,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ltr.arrays import Array, FloatArray, IntArray, Ragged, run_starts
-from ltr.files.digest_keys import KEY, firsts
 from ltr.files.freed_memory import MOST_KEPT, return_freed_memory
 from ltr.files.packed_texts import pack_texts, unpack_texts
 from ltr.files.spilled_arrays import BLOCK, blocks_by_key, byte_count, drop_read_pages, on_disk
+from ltr.files.table_keys import KEY, firsts
 
 NOTHING: Mapping[str, Any] = {}  # no columns
 AnyPart = TypeVar("AnyPart")

@@ -1,14 +1,13 @@
-"""The metrics of an evaluated ranking, apart from the rules and counts behind them; and the flat view of all that."""
+"""The record of an evaluated ranking: its metrics, apart from the rules and counts behind them."""
 
 import numpy as np
 
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, Interval
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
-from ltr.evaluation.metrics.registry import Curve, Drawn, named, on_catalogue
+from ltr.evaluation.metrics.registry import on_catalogue
 from ltr.results.breakdown import part_means
 from ltr.results.evaluated_ranking import Evaluated
-from ltr.results.prompt_token_savings import PROMPT
 from ltr.storage.evaluation_records import (
     METRICS_FORMAT,
     METRICS_VERSION,
@@ -126,18 +125,3 @@ def ranges(evaluated: Evaluated) -> dict[str, RangeRecord]:
         for name in evaluated.evaluation.values
         if name in worst and worst[name] != best[name]  # a metric of the whole catalogue has no worst order
     }
-
-
-def curves(evaluated: Evaluated) -> dict[str, Curve]:
-    """The metrics that are no number, each as named columns; and the first choice's reliability in any case."""
-    evaluation, drawn = evaluated.evaluation, named("reliability_first")
-    prompt = {PROMPT: evaluated.prompt.curve()} if evaluated.prompt and evaluated.prompt.queries else {}
-    if not isinstance(drawn, Drawn):
-        return {**evaluation.curves, **prompt}
-    curve = drawn.of(evaluated.candidates())
-    return {**evaluation.curves, drawn.name: curve, **prompt} | _risk_coverage(evaluated)
-
-
-def _risk_coverage(evaluated: Evaluated) -> dict[str, Curve]:
-    """The risk over the coverage, of a model that abstains."""
-    return {} if evaluated.risk_coverage is None else {"risk_coverage": evaluated.risk_coverage}
