@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ltr.audit import samples_in_shards
+from ltr.audit import shard_audit
 from ltr.audit.sample_audit import audit_samples
 from ltr.cli import app
 from ltr.config.run import RunConfig
@@ -115,7 +115,7 @@ def is_wrong(line):
 
 
 def test_beyond_what_is_compared_in_memory_the_report_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(samples_in_shards, "EXAMINED", 400)
+    monkeypatch.setattr(shard_audit, "EXAMINED", 400)
     lines = list(tool_lines(traces=40))
     right_first = [line for first in range(0, len(lines), 4) for line in sorted(lines[first : first + 4], key=is_wrong)]
     _, sharded = reports(tmp_path, right_first)
@@ -161,7 +161,7 @@ def test_a_damaged_part_is_named(tmp_path):
     featurize_and_save(config, f"{tmp_path}/parts/", rows=40)
     part = tmp_path / "parts" / "part-00001.npz"
     part.write_bytes(part.read_bytes()[:-1])
-    (finding,) = samples_in_shards.audit_columns(tmp_path / "parts").findings
+    (finding,) = shard_audit.audit_columns(tmp_path / "parts").findings
     assert (finding.severity, finding.where) == ("error", (str(part),))
 
 

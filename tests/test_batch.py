@@ -306,7 +306,7 @@ DEADLY = """
 import os, signal
 import numpy as np
 import ltr
-from ltr.training.model import Fitted
+from ltr.training.fit_result import Fitted
 
 @ltr.trainer("deadly")
 def deadly(groups, geometry, config, on_epoch):

@@ -1,7 +1,7 @@
 from ltr.data.catalogue_as_candidates import graph_candidates, tool_candidates
 from ltr.data.catalogues.graphs import GraphEntry
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.graphs import Graph
+from ltr.data.tool_texts import ToolText
 
 
 def test_a_query_is_offered_every_tool_with_its_text():

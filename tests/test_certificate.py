@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
+from ltr.training.fit_result import Optimum
 from ltr.training.identifiability import Geometry, direction_text
-from ltr.training.model import Optimum
 from ltr.training.newton import EVERY, MANY, solve
 from ltr.training.optimality_certificate import loss_falls_forever
 from ltr.training.trainable_groups import trainable

@@ -13,8 +13,8 @@ from ltr.data.groups import select
 from ltr.errors import FileError, UsageError
 from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save
+from ltr.files.content_digests import digest_file
 from ltr.files.npz import read_arrays, write_arrays
-from ltr.files.reading import digest_file
 from ltr.storage.featurized_columns import load_columns
 from ltr.storage.featurized_shards import new_columns, open_columns
 from ltr.training.config import TrainConfig

@@ -19,7 +19,7 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
-from ltr.files.reading import digest_file
+from ltr.files.content_digests import digest_file
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 

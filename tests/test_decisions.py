@@ -13,7 +13,6 @@ from ltr.data.importers.conversations import (
     Tool,
     content_text,
     looks_failed,
-    usable_tools,
 )
 from ltr.data.importers.groups_from_conversations import (
     CALL_DROPPED,
@@ -38,6 +37,7 @@ from ltr.data.importers.groups_from_conversations import (
     SEVERAL_TOOLS,
     decisions,
 )
+from ltr.data.importers.offered_tools_and_calls import usable_tools
 from ltr.data.importers.tally import Tally
 
 TABLE = (Tool("weather", "Weather of a city."), Tool("mail"), Tool("search"))

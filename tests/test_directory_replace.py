@@ -13,7 +13,7 @@ from ltr.files import output_replacement
 from ltr.files.atomic_write import write_bytes
 from ltr.files.crash_recovery import put_back
 from ltr.files.directory_lock import locked
-from ltr.files.disk_steps import make_directory
+from ltr.files.filesystem_operations import make_directory
 from ltr.files.output_replacement import (
     DirectoryKind,
     new_directory,

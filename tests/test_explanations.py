@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from ltr.config.run import RunConfig
+from ltr.data.candidates import candidate_text
 from ltr.data.config import DataConfig
-from ltr.data.groups import candidate_text, read_groups
+from ltr.data.groups import read_groups
 from ltr.evaluation.column_scores import BestFeature
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.experiments.evaluate_router import evaluate_router

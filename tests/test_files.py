@@ -20,9 +20,10 @@ import ltr
 from ltr.data.jsonlines import encode_lines
 from ltr.errors import DataError, DiskError, FileError, SampleError, UsageError
 from ltr.files.atomic_write import Sink, atomic_file, write_bytes, write_lines, write_text
-from ltr.files.disk_steps import make_directory, remove
+from ltr.files.content_digests import ContentDigest, digest_file
+from ltr.files.filesystem_operations import make_directory, remove
 from ltr.files.path_arguments import expand
-from ltr.files.reading import LARGEST_LINE, ContentDigest, digest_file, read_bytes, read_lines
+from ltr.files.reading import LARGEST_LINE, read_bytes, read_lines
 from ltr.files.safe_file_names import path_inside, safe_name
 from tests.faults import lists_open_files, open_files
 from tests.parsed import nodes

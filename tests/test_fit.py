@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from ltr.errors import DivergedError, RunError, UnknownNameError, UsageError
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
+from ltr.training.fit_result import Optimum
 from ltr.training.identifiability import direction_text
-from ltr.training.model import Optimum
 from ltr.training.trainer_registry import TRAINERS
 from tests.oracles import naive_descent, naive_objective, random_groups
 

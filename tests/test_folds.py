@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.candidates import key_order
 from ltr.data.config import DataConfig
-from ltr.data.groups import key_order, read_groups, select
+from ltr.data.groups import read_groups, select
 from ltr.data.splits import fold_indices, split_off
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import evaluate

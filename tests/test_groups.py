@@ -10,10 +10,11 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 
+from ltr.data.candidates import Candidates, key_order
 from ltr.data.catalogues.graphs import GraphEntry
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.graphs import Graph
-from ltr.data.groups import Candidates, Groups, key_order, read_groups, select
+from ltr.data.groups import Groups, read_groups, select
+from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, SampleError
 from ltr.files.atomic_write import write_lines
 from tests.made import tool_rows, written

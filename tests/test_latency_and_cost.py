@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ltr.benchmark.quality_latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
+from ltr.benchmark.latency_cost_and_front import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import read_groups, select
+from ltr.data.tool_texts import ToolText
 from ltr.errors import SampleError, UsageError
 from ltr.experiments.negative_sampling import draw_negatives
 from ltr.experiments.sampling_correction import score_offset

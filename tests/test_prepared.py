@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ltr.arrays import Ragged
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import read_groups
+from ltr.data.tool_texts import ToolText
 from ltr.encoders import inverted_index
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.dense_vectors import Dense

@@ -8,8 +8,8 @@ from ltr.errors import UsageError
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
 from ltr.training.fit import fit
+from ltr.training.fit_result import Optimum
 from ltr.training.l2_path import exact_path
-from ltr.training.model import Optimum
 from ltr.training.nonlinear_terms import COST
 from ltr.training.piecewise_linear_curves import Knots
 from tests.oracles import naive_objective, random_groups

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.data.catalogues.tools import ToolText
+from ltr.data.tool_texts import ToolText
 from ltr.evaluation.ranking import rank
 from ltr.results.prompt_token_savings import PromptSums, added, tool_tokens
 from tests.made import WORDS, graph_rows, tool_rows, written

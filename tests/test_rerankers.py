@@ -12,9 +12,9 @@ import pytest
 
 from ltr.config.run import RunConfig
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.config import DataConfig
 from ltr.data.groups import Groups, read_groups
+from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.single_run import run_and_save

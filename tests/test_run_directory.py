@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from ltr.config.run import RunConfig
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
+from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import refuse_output
 from ltr.experiments.read_data import tools_to_rank

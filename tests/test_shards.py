@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import read_groups
 from ltr.data.shards import sample_shards
+from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, DiskError, FileError, LtrError
 from tests.builders import graph_lines, tool_lines, write_lines
 

@@ -8,8 +8,8 @@ import pytest
 import ltr
 from ltr.config.run import RunConfig
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.config import DataConfig
+from ltr.data.tool_texts import ToolText
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.experiments.single_run import run_and_save
 from ltr.features.crossfit import fit_features

@@ -61,7 +61,7 @@ def lines(value):
 """
 TRAINER = """
 import numpy as np
-from ltr.training.model import Fitted
+from ltr.training.fit_result import Fitted
 from ltr.training.trainer_registry import TRAINERS
 @TRAINERS.register("own")
 def own(groups, geometry, config, on_epoch):

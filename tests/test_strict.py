@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ltr.configtext.config_file import apply_override
 from ltr.configtext.dataclass_checks import adapter, as_dataclass
-from ltr.configtext.yaml_parser import apply_override, parse
+from ltr.configtext.yaml_parser import parse
 from ltr.errors import ConfigError
 from tests.tables import Config, FeatureConfig, TrainConfig
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from ltr.data.catalogues.tools import ToolText, read_tools
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}

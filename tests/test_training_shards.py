@@ -12,13 +12,13 @@ from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
 from ltr.training.feature_products import Products
 from ltr.training.fit import fit
-from ltr.training.fit_over_shards import diagnose_shards, fit_shards, path_of_shards
+from ltr.training.fit_result import Optimum
 from ltr.training.l2_path import exact_path
-from ltr.training.model import Optimum
 from ltr.training.nonlinear_terms_of_shards import _sample, shard_terms
 from ltr.training.objective import cluster_spread, derivatives, slope
 from ltr.training.piecewise_linear_curves import Knots
 from ltr.training.quadratic_approximation import curvature, curvature_of
+from ltr.training.shard_training import diagnose_shards, fit_shards, path_of_shards
 from ltr.training.trainable_shards import ShardArrays, trainable_shards
 
 NEWTON = TrainConfig(trainer="newton", l2=0.01)

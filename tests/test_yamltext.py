@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from ltr.configtext.yaml_parser import apply_override, parse, parse_value
+from ltr.configtext.config_file import apply_override
+from ltr.configtext.yaml_parser import parse, parse_value
 from ltr.errors import ConfigError
 
 

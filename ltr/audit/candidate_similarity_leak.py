@@ -8,7 +8,8 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.audit.chance_test import ChanceTest
 from ltr.audit.findings import Finding, first_lines
-from ltr.data.groups import Candidates, Groups, select
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups, select
 
 MOST_GROUPS = 2000
 WORD = re.compile(r"[^\W_]+")

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ltr.audit.findings import Finding, row_lines, shares_of_rows
+from ltr.data.candidates import Candidates
 from ltr.data.catalogues.tools import ToolCatalogue, foreign_catalogue
-from ltr.data.groups import Candidates, Groups
+from ltr.data.groups import Groups
 from ltr.serving.candidate_warnings import tools_without_text
 
 

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.errors import DataError, FileError, SampleError
 
 Severity = Literal["error", "warning", "info"]

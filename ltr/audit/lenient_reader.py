@@ -25,8 +25,8 @@ from ltr.data.schema import NEEDED, Id, Sample
 from ltr.data.source_files import SourceFile
 from ltr.data.value_excerpts import key_text
 from ltr.errors import DataError, FieldError, FileError, SampleError, count
+from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import AnyPath, expand, shown
-from ltr.files.reading import ContentDigest
 from ltr.logs import LOG, stage
 from ltr.storage.featurized_columns import load_columns
 from ltr.storage.featurized_jsonl import with_feature_names

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, code_sums
 from ltr.audit.findings import EXAMPLES, Finding, first_lines, percentage
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.encoders.hashed_ngrams import BUCKETS, counts
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.errors import count

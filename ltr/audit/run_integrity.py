@@ -9,8 +9,9 @@ import msgspec
 from ltr.audit.findings import AuditReport, Finding
 from ltr.config.run import load_config
 from ltr.errors import LtrError
+from ltr.files.content_digests import digest_file
 from ltr.files.path_arguments import AnyPath
-from ltr.files.reading import digest_file, read_bytes
+from ltr.files.reading import read_bytes
 from ltr.files.relative_paths import path_to
 from ltr.storage.model_file import MODEL, load_model
 from ltr.storage.run_directory import CONFIG

@@ -46,7 +46,7 @@ def audit_samples(
         files = expand(paths)
         is_packed = any(name.endswith(".npz") for name in files)  # columns, which hold no lines to cut
         if not against and not is_packed and (rows is not None or are_large(files)):
-            from ltr.audit.samples_in_shards import audit_shards  # what fits memory does not need it
+            from ltr.audit.shard_audit import audit_shards  # what fits memory does not need it
 
             with open_engine(engine or EngineConfig()) as workers:
                 return audit_shards(files, tools=tool_catalogue, graphs=graph_catalogue, rows=rows, engine=workers)

@@ -16,7 +16,7 @@ from ltr.data.jsonlines import encode_lines
 from ltr.errors import FileError, UsageError
 from ltr.experiments.resume import refuse_other_task
 from ltr.files.atomic_write import TEMPORARY, write_bytes, write_lines, write_text
-from ltr.files.disk_steps import make_directory, remove
+from ltr.files.filesystem_operations import make_directory, remove
 from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.reading import read_bytes
 from ltr.reporting.bench_page import bench_view

@@ -114,7 +114,7 @@ class BenchConfig:
             wrong.append("catalogue ranks all tools of a catalogue: name one as data.tools")
         if not self.data.samples:
             wrong.append("data.samples is missing; a file or a list of files is needed")
-        wrong += yaml_and_schema_output.not_text(self)
+        wrong += dataclass_checks.not_text(self)
         if wrong:
             raise ValueError(*wrong)
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from ltr.benchmark.config import DECIDING, BenchConfig, BenchEntry
 from ltr.benchmark.isolated_measurement import Measurement
-from ltr.benchmark.quality_latency_and_cost import FrontPoint, balanced, cost, is_on_front, latency, throughput
+from ltr.benchmark.latency_cost_and_front import FrontPoint, balanced, cost, is_on_front, latency, throughput
 from ltr.config.run import EvaluateConfig, RunConfig
+from ltr.data.candidates import Candidates
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import Candidates, Groups
+from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import none_warnings
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums

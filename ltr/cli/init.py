@@ -107,9 +107,9 @@ def started_lines(started: "Started") -> list[str]:
 def ways_table(started: "Started") -> "Table":
     """Random order, the best column alone, and the two recipes, beside each other on the same queries."""
     from ltr.evaluation.metrics.ranking_measures import TOP1
-    from ltr.evaluation.metrics.registry import on_catalogue
+    from ltr.evaluation.metrics.registry import is_served, on_catalogue
     from ltr.reporting.cell_formats import SHARE
-    from ltr.reporting.metric_titles import BEST_FEATURE, RANDOM, baseline_title, is_served, title_of
+    from ltr.reporting.metric_titles import BEST_FEATURE, RANDOM, baseline_title, title_of
     from ltr.reporting.table import Column, Table
     from ltr.results.metrics_record import metrics_record
 

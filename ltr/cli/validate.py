@@ -95,7 +95,7 @@ def directory_report(directory: str, config: "EngineConfig", code: Sequence[str]
     from ltr.storage.featurized_shards import MANIFEST
 
     if Path(directory, MANIFEST).exists():
-        from ltr.audit.samples_in_shards import audit_columns
+        from ltr.audit.shard_audit import audit_columns
 
         with open_engine(config, code) as engine:
             return audit_columns(directory, engine=engine)

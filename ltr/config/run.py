@@ -102,7 +102,7 @@ class RunConfig:
             wrong.append(f"seed is {self.seed}; it must be 0 or more")
         if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
             wrong.append(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
-        wrong += yaml_and_schema_output.not_text(self)
+        wrong += dataclass_checks.not_text(self)
         if wrong:
             raise ValueError(*wrong)
 

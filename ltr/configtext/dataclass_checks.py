@@ -20,6 +20,8 @@ from ltr.errors import ConfigError, Problem, suggestion
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
     from pydantic_core import ErrorDetails
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 Config = TypeVar("Config")
 
@@ -203,3 +205,26 @@ def in_order(document: Document, problems: Iterable[Problem]) -> tuple[Problem, 
         return place.source != document.source, place.line, place.column, problem.path
 
     return tuple(sorted(problems, key=position))
+
+
+def not_text(config: Any) -> list[str]:
+    """What is wrong with texts that no UTF-8 file can hold, each beginning with the path of its field."""
+    return [
+        f"{path} is {value_text(text)}, which is not text: half of a character pair stands alone in it"
+        for path, text in _texts(config, "")
+        if not text.isascii() and text.encode(errors="ignore").decode() != text
+    ]
+
+
+def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Every text of a config, keys of mappings included, with the path of the field that holds it."""
+    if is_dataclass(value):
+        for field in fields(value):
+            yield from _texts(getattr(value, field.name), f"{path}.{field.name}".lstrip("."))
+    elif isinstance(value, dict):
+        yield from _texts([*value, *value.values()], path)
+    elif isinstance(value, tuple | list):
+        for entry in value:
+            yield from _texts(entry, path)
+    elif isinstance(value, str | PurePath):
+        yield path, str(value)

@@ -1,13 +1,12 @@
 """A config type as a JSON Schema for editors; a config as YAML text with every default written out."""
 
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from ltr.configtext.dataclass_checks import adapter
-from ltr.configtext.parsed_document import Value, value_text
+from ltr.configtext.parsed_document import Value
 from ltr.configtext.yaml_parser import is_text
 
 if TYPE_CHECKING:
@@ -48,29 +47,6 @@ def plain_values(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain_values(entry) for entry in value]
     return value.as_posix() if isinstance(value, PurePath) else value
-
-
-def not_text(config: Any) -> list[str]:
-    """What is wrong with texts that no UTF-8 file can hold, each beginning with the path of its field."""
-    return [
-        f"{path} is {value_text(text)}, which is not text: half of a character pair stands alone in it"
-        for path, text in _texts(config, "")
-        if not text.isascii() and text.encode(errors="ignore").decode() != text
-    ]
-
-
-def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Every text of a config, keys of mappings included, with the path of the field that holds it."""
-    if is_dataclass(value):
-        for field in fields(value):
-            yield from _texts(getattr(value, field.name), f"{path}.{field.name}".lstrip("."))
-    elif isinstance(value, dict):
-        yield from _texts([*value, *value.values()], path)
-    elif isinstance(value, tuple | list):
-        for entry in value:
-            yield from _texts(entry, path)
-    elif isinstance(value, str | PurePath):
-        yield path, str(value)
 
 
 @cache

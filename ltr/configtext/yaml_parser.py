@@ -45,15 +45,6 @@ def parse_value(text: str, source: str = "value") -> Value:
     return _Composer(source, events(text, source)).document()
 
 
-def apply_override(document: Document, override: str) -> Document:
-    """The document with what `--set PATH=VALUE` asks for; the place of the value is `--set PATH`."""
-    path, equals, text = override.partition("=")
-    source = f"--set {path.strip()}"
-    if not equals:
-        fail_at(Place(source), "write --set PATH=VALUE, such as --set train.l2=0.01")
-    return document.replace(path.strip(), parse_value(text, source), source)
-
-
 def is_text(text: str) -> bool:
     """Whether a plain word means the text itself, so that it needs no quotes."""
     return not (text in WORDS or INTEGER.fullmatch(text) or FLOAT.fullmatch(text))

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, offsets_of
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.draw_rules_and_probabilities import LOGGED, Draws
 from ltr.data.groups import Groups, select
 from ltr.data.integer_codes import Codes
+from ltr.data.tool_texts import ToolText
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
-    from ltr.data.catalogues.tools import ToolCatalogue, ToolText
+    from ltr.data.catalogues.tools import ToolCatalogue
     from ltr.data.graphs import Graph
     from ltr.data.schema import Kind
+    from ltr.data.tool_texts import ToolText
 
 NO_CODES = np.empty(0, dtype=np.int64)
 
@@ -19,7 +20,7 @@ NO_CODES = np.empty(0, dtype=np.int64)
 def tool_candidates(query: str, tools: "ToolCatalogue") -> Candidates:
     """The query with every tool of the catalogue.
 
-    >>> from ltr.data.catalogues.tools import ToolText
+    >>> from ltr.data.tool_texts import ToolText
     >>> tool_candidates("weather?", {"get_weather": ToolText("of a city")}).name_texts
     ('get_weather',)
     """

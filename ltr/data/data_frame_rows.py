@@ -11,7 +11,7 @@ import msgspec
 
 from ltr.data.source_files import FRAME, LIST
 from ltr.errors import DataError, FieldError, SampleError, UsageError
-from ltr.files.reading import ContentDigest
+from ltr.files.content_digests import ContentDigest
 
 IDS = ("trace_id", "node_id", "candidate_id")
 MISSING_TYPES = ("NAType", "NaTType")  # of pandas

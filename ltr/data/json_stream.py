@@ -8,8 +8,9 @@ from itertools import chain
 import msgspec
 
 from ltr.data.json_decode_errors import FAILURES
+from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import AnyPath
-from ltr.files.reading import ContentDigest, largest_line, split_lines, too_long, utf8_blocks
+from ltr.files.reading import largest_line, split_lines, too_long, utf8_blocks
 
 WHITE = b" \t\r\n"
 BETWEEN = WHITE + b","

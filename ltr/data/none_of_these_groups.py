@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ltr.data.groups import NO_CODES, Groups, select
+from ltr.data.candidates import NO_CODES
+from ltr.data.groups import Groups, select
 from ltr.data.none_candidates import RIGHT
 from ltr.errors import DataError, count
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ltr.data.groups import Candidates, Groups, Past
+from ltr.data.candidates import Candidates, Past
+from ltr.data.groups import Groups
 from ltr.data.integer_codes import Codes
 from ltr.errors import SampleError, UsageError
 

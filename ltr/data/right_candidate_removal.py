@@ -18,7 +18,7 @@ def removed(groups: Groups, share: float, *, seed: int) -> tuple[Groups, Groups]
     name: the order of groups moves nothing. Groups with nothing right, or nothing wrong, are in neither.
 
     >>> from ltr.data.catalogue_as_candidates import tool_candidates
-    >>> from ltr.data.catalogues.tools import ToolText
+    >>> from ltr.data.tool_texts import ToolText
     >>> one = tool_candidates("weather?", {"a": ToolText(), "b": ToolText(), "c": ToolText()})
     >>> rest, copies = removed(Groups(one, np.array([1.0, 0.0, 0.0]), one.offsets), 0.5, seed=0)
     >>> rest.labels, copies.labels

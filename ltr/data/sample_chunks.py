@@ -9,9 +9,9 @@ from ltr.data.sample_column_builders import GroupColumns, RowColumns
 from ltr.data.sample_reader import Most, Samples, add_lines, as_samples
 from ltr.data.source_files import SourceFile
 from ltr.errors import count
+from ltr.files.content_digests import ContentDigest
 from ltr.files.line_ranges import LineRange, can_be_sought, line_ranges
 from ltr.files.path_arguments import shown
-from ltr.files.reading import ContentDigest
 from ltr.files.temporary_lines import LineWriter, StoredLines
 from ltr.logs import LOG
 

@@ -23,8 +23,8 @@ from ltr.data.sample_column_builders import GroupColumns, RowColumns
 from ltr.data.schema import NEEDED, Kind, Sample
 from ltr.data.source_files import SourceFile, place
 from ltr.errors import DataError, FieldError, FileError, SampleError
+from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import AnyPath, shown
-from ltr.files.reading import ContentDigest
 
 if TYPE_CHECKING:
     from ltr.data.data_frame_rows import TableRows

@@ -1,5 +1,6 @@
 """Hashes of texts, the same anywhere: of 64 bits, and mixed with another number."""
 
+import hashlib
 from collections.abc import Iterable
 
 import numpy as np
@@ -21,3 +22,8 @@ def mixed(values: Hashes) -> Hashes:
     values = (values + ODD) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
+
+
+def text_mark(text: str) -> str:
+    """A short hash, which says of a text whether it is the same and nothing else."""
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()

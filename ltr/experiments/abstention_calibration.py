@@ -8,6 +8,7 @@ from ltr.arrays import IntArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
+from ltr.data.text_hashes import text_mark
 from ltr.evaluation.abstention_threshold import (
     ConfidentAnswers,
     OneDraw,
@@ -21,7 +22,6 @@ from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.past_from_own_choices import with_own_past
 from ltr.experiments.progress import OnProgress, silent
 from ltr.serving.router import Router
-from ltr.serving.training_trace_marks import text_mark
 from ltr.storage.abstain_rule import RISK, AbstainRule
 from ltr.training.temperature import helpful_temperature
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from ltr.data.groups import Groups
+from ltr.data.text_hashes import text_mark
 from ltr.errors import count
 from ltr.evaluation.abstention_measures import measure_abstention, risk_over_coverage
 from ltr.experiments.abstention_calibration import MOST_NAMES, confident_answers
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.serving.router import Router
-from ltr.serving.training_trace_marks import text_mark
 from ltr.storage.abstain_rule import AbstainRule
 
 

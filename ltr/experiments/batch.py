@@ -10,8 +10,8 @@ from typing import Any
 
 from ltr.config.run import RunConfig
 from ltr.config.sweeps import Point
+from ltr.data.candidates import Candidates
 from ltr.data.config import source_names
-from ltr.data.groups import Candidates
 from ltr.encoders.cached_encoder import CachedEncoder, cached_texts
 from ltr.engines.process_pool import work
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError, count

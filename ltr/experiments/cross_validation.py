@@ -7,17 +7,17 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups, key_order, select
+from ltr.data.candidates import key_order
+from ltr.data.groups import Groups, select
 from ltr.data.previous_tools import past_of
 from ltr.data.splits import TIME, count_earlier, fold_indices
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.ranking import rank
-from ltr.experiments.l2_choice import path_weights, validation
+from ltr.experiments.l2_choice import chosen_l2, path_weights, validation
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.logs import stage
 from ltr.results.fold_results import CrossValidation
-from ltr.training.l2_path import chosen_l2
 from ltr.training.nonlinear_terms import Terms
 
 Featurise = Callable[[tuple[int, int], Groups, Groups], tuple[FloatArray, FloatArray]]

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from ltr.config.run import load_config
+from ltr.data.candidates import key_order
 from ltr.data.config import DataConfig
 from ltr.data.exporters.registry import EXPORTERS, Exported
 from ltr.data.fingerprint import fingerprint
-from ltr.data.groups import key_order
 from ltr.data.none_of_these_groups import none_warnings, without_none
 from ltr.errors import DataError, LtrWarning
 from ltr.evaluation.ranking import Ties, order, rank

@@ -23,8 +23,9 @@ from ltr.features.fitted_features import FittedFeatures
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.path_arguments import AnyPath
+from ltr.storage.feature_state_file import load_features
 from ltr.storage.featurized_columns import load_columns, save_columns
-from ltr.storage.featurized_jsonl import load_features, sidecar, write_featurized
+from ltr.storage.featurized_jsonl import sidecar, write_featurized
 from ltr.storage.featurized_shards import MANIFEST, STATE, read_manifest
 from ltr.storage.model_file import load_model
 from ltr.storage.plain_or_featurized_samples import read

@@ -7,7 +7,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups, key_order
+from ltr.data.candidates import key_order
+from ltr.data.groups import Groups
 from ltr.errors import DivergedError, UsageError
 from ltr.evaluation.evaluate import Rules
 from ltr.evaluation.ranking import Ties
@@ -16,7 +17,7 @@ from ltr.results.fold_results import CrossValidation
 from ltr.storage.training_record import ChoiceRecord, PenaltyRecord
 from ltr.training.config import LOSS, TrainConfig
 from ltr.training.fit import fit
-from ltr.training.l2_path import chosen_l2, exact_path
+from ltr.training.l2_path import exact_path
 from ltr.training.nonlinear_terms import Terms
 from ltr.training.validation_metric import Validation, sign
 
@@ -106,3 +107,21 @@ def judging_rules(config: RunConfig) -> Rules:
 def judged_by(config: TrainConfig) -> tuple[str, ...]:
     """The metric that folds choose by, to be told beside the others; none of the loss."""
     return () if config.metric == LOSS else (config.metric,)
+
+
+def chosen_l2(l2s: tuple[float, ...], values: FloatArray, rule: str) -> float:
+    """The l2 with the greatest mean of its values (l2s, folds), the larger of equals.
+
+    The rule `one_se` takes the largest l2 whose mean is within one standard error of the best; it is that of the best.
+
+    >>> import numpy as np
+    >>> values = np.array([[0.7, 0.9], [0.75, 0.83], [0.2, 0.2]])
+    >>> chosen_l2((0.01, 0.1, 1.0), values, "best"), chosen_l2((0.01, 0.1, 1.0), values, "one_se")
+    (0.01, 0.1)
+    """
+    means = values.mean(axis=1)
+    best = max(range(len(l2s)), key=lambda index: (means[index], l2s[index]))
+    lowest, folds = means[best], values.shape[1]
+    if rule == "one_se" and folds > 1:
+        lowest -= float(values[best].std(ddof=1)) / math.sqrt(folds)
+    return max(l2 for l2, mean in zip(l2s, means, strict=True) if mean >= lowest)

@@ -7,7 +7,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray, ragged
 from ltr.config.run import RunConfig
-from ltr.data.groups import Candidates, Groups, key_order, select
+from ltr.data.candidates import Candidates, key_order
+from ltr.data.groups import Groups, select
 from ltr.data.previous_tools import past_lists, past_of, with_past
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.experiments.cross_fitted_scores import fold_models

@@ -7,12 +7,14 @@ from typing import Any
 from ltr.arrays import vanishing
 from ltr.audit.checks_before_training import quick_findings
 from ltr.config.run import RunConfig
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText, read_tools
+from ltr.data.candidates import Candidates
+from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.config import DataConfig
 from ltr.data.data_frame_rows import TableRows
-from ltr.data.groups import Candidates, Groups
+from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import none_warnings, without_none
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
+from ltr.data.tool_texts import ToolText
 from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError, SampleError, UsageError
 from ltr.experiments.negative_sampling import draw_negatives

@@ -16,7 +16,7 @@ from ltr.audit.findings import AuditReport
 from ltr.audit.sample_audit import audit_samples
 from ltr.config.recipes import SPECIFICATION_RECIPE
 from ltr.config.run import load_config
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText, foreign_catalogue, read_tools
+from ltr.data.catalogues.tools import ToolCatalogue, foreign_catalogue, read_tools
 from ltr.data.data_frame_rows import Table, rows_of
 from ltr.data.groups import Groups, read_groups
 from ltr.data.importers import format_recognition
@@ -24,6 +24,7 @@ from ltr.data.importers.import_samples import ImportSummary, import_samples
 from ltr.data.json_stream import sample_lines
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.splits import TIME, TRACE
+from ltr.data.tool_texts import ToolText
 from ltr.encoders.registry import AUTO, best_installed, encoder_kind
 from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.experiments.batch import BOARD
@@ -33,11 +34,11 @@ from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.single_run import Finished, run_and_save
 from ltr.features.presets import RECOMMENDED
 from ltr.files.atomic_write import write_lines, write_text
+from ltr.files.content_digests import ContentDigest
 from ltr.files.directory_lock import locked
-from ltr.files.disk_steps import make_directory
+from ltr.files.filesystem_operations import make_directory
 from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.path_arguments import STDIN, AnyPath, expand
-from ltr.files.reading import ContentDigest
 from ltr.reporting.report import write_report
 from ltr.storage.run_directory import REPORT, refuse_taken
 

@@ -19,7 +19,7 @@ from ltr.errors import DataError, FileError
 from ltr.evaluation.evaluate import Rules
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.experiments.column_source import NUMBERS, ColumnSource
-from ltr.experiments.l2_choice import judging_rules
+from ltr.experiments.l2_choice import chosen_l2, judging_rules
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
 from ltr.files.npz import read_arrays, write_arrays
@@ -31,10 +31,9 @@ from ltr.results.metric_sums import Sums, by_query, is_of_candidates, measures_o
 from ltr.storage.featurized_columns import LARGEST_COLUMNS, columns_of
 from ltr.storage.featurized_shards import ColumnShards
 from ltr.training.config import LOSS
-from ltr.training.fit_over_shards import losses_of_shards, path_of_shards
-from ltr.training.l2_path import chosen_l2
 from ltr.training.nonlinear_terms import Terms
 from ltr.training.nonlinear_terms_of_shards import shard_terms
+from ltr.training.shard_training import losses_of_shards, path_of_shards
 from ltr.training.validation_metric import no_value, sign, watchable
 
 

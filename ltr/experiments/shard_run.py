@@ -9,11 +9,13 @@ import numpy as np
 
 from ltr.arrays import FloatArray, distinct
 from ltr.config.run import RunConfig, feature_configs
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText
-from ltr.data.groups import Groups, Past
+from ltr.data.candidates import Past
+from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
 from ltr.data.source_files import SourceFile
 from ltr.data.splits import TIME
+from ltr.data.tool_texts import ToolText
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import alone, best_of
@@ -46,10 +48,10 @@ from ltr.storage.plain_or_featurized_samples import read
 from ltr.storage.training_record import training_record
 from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
 from ltr.training.config import TrainConfig
-from ltr.training.fit_over_shards import diagnose_shards, fit_shards, refuse_chain
 from ltr.training.model import Model
 from ltr.training.nonlinear_terms_of_shards import MOST_DISTINCT, SAMPLED, shard_terms
 from ltr.training.quadratic_approximation import curvature_of
+from ltr.training.shard_training import diagnose_shards, fit_shards, refuse_chain
 from ltr.training.trainable_shards import trainable_shards
 
 SAMPLED_TERMS = (

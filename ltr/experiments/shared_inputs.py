@@ -5,7 +5,8 @@ from typing import Any, Self
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.configtext.yaml_and_schema_output import plain_values
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.data.splits import fold_indices
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import Loaded, read_data

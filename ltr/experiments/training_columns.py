@@ -8,7 +8,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig, feature_configs
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
 from ltr.data.supplied_feature_names import refuse_other_columns, unnamed
 from ltr.encoders.registry import AUTO, best_installed

@@ -9,7 +9,7 @@ from ltr.features.fitted_features import FittedFeatures
 from ltr.features.tool_popularity import strength_by_moments
 from ltr.results.evaluated_ranking import Evaluated
 from ltr.results.fold_results import CrossValidation
-from ltr.training.model import Watched
+from ltr.training.fit_result import Watched
 
 
 def feature_warnings(features: FittedFeatures) -> Iterator[str]:

@@ -7,8 +7,9 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
+from ltr.data.candidates import Candidates, key_order
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.groups import Candidates, Groups, key_order, select
+from ltr.data.groups import Groups, select
 from ltr.errors import UsageError
 from ltr.evaluation.bootstrap import intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, evaluate_by

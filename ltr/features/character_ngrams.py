@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, State, chunks
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.encoders.hashed_ngrams import BUCKETS, COUNTED, Counts, HashEncoder, counts
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.features.clauses import Clauses, query_clauses

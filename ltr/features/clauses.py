@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, offsets_of
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 from ltr.data.integer_codes import Codes
 from ltr.features.registry import Context
 

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
-from ltr.data.groups import Candidates, Groups, select
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups, select
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.protocol import Encoder
 from ltr.features.fitted_features import (

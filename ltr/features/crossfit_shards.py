@@ -14,7 +14,8 @@ from typing import Any, Protocol, overload
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, State
-from ltr.data.groups import Candidates, Groups, select
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups, select
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.protocol import CountingKind
 from ltr.encoders.registry import encoder_kind

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import IntArray, distinct
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 from ltr.features.registry import Context
 from ltr.features.tokenization import plain_tool_text
 

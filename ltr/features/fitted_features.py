@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray, State
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.data.schema import Kind
 from ltr.encoders.cached_encoder import CachedEncoder, encoded_lists
 from ltr.encoders.protocol import Encoder, Role

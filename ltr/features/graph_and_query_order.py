@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, code_sums, means, offsets_of
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 from ltr.data.integer_codes import Codes
 from ltr.features.graph_tables import graph_tables
 from ltr.features.registry import Context, feature

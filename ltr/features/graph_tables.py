@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import IntArray, Ragged, offsets_of
+from ltr.data.candidates import Candidates
 from ltr.data.graphs import Graph
-from ltr.data.groups import Candidates, Groups, right_rows
+from ltr.data.groups import Groups, right_rows
 from ltr.data.integer_codes import Codes
 from ltr.features.registry import Context
 from ltr.features.tokenization import plain_tool_text

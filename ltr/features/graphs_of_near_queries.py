@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 
 from ltr.arrays import Array, BoolArray, FloatArray, IntArray, Ragged, State, chunks, ragged
-from ltr.data.groups import Candidates, Groups, right_rows
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups, right_rows
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.features.edge_tables import EDGES, edge_keys, edge_table, spelled_edges, table_edges
 from ltr.features.encoder_revision import encoder_revision, refuse_other_revision

@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged
-from ltr.data.catalogues.tools import ToolCatalogue, tool_text
+from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.data.tool_texts import tool_text
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.encoders.vectors import Vectors

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import IntArray, distinct
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 from ltr.features.registry import StateMemo, ToolList
 
 

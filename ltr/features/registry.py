@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, get_arg
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 from ltr.data.schema import Kind
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors
@@ -21,7 +21,7 @@ from ltr.plugins import summary_of
 from ltr.registry import Registry
 
 if TYPE_CHECKING:
-    from ltr.data.catalogues.tools import ToolText
+    from ltr.data.tool_texts import ToolText
 from ltr.features.option_ranges import RANGES
 
 Family = Literal["rel", "hist", "coop", "struct"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ltr.arrays import IntArray, lengths_of
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, group_sums
+from ltr.data.candidates import Candidates
 from ltr.data.graphs import graph_text
-from ltr.data.groups import Candidates
 from ltr.features.registry import Context, feature
 from ltr.features.row_queries import RowTexts, query_texts, row_queries
 

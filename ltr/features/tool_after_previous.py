@@ -3,7 +3,8 @@
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, code_sums, distinct, most_frequent
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.features.option_ranges import Positive
 from ltr.features.registry import Context, feature
 from ltr.features.state_learners import Counted

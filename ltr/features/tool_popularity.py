@@ -5,7 +5,8 @@ from typing import Annotated
 import numpy as np
 
 from ltr.arrays import FloatArray, State, code_sums
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.features.registry import Context, ToolList, feature
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, code_sums
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_from
 from ltr.features.clauses import query_clauses
 from ltr.features.distinct_tools import distinct_tools

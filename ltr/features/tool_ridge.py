@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, distinct, groups_of, most_frequent, offsets_of
-from ltr.data.groups import Candidates, Groups, right_rows
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups, right_rows
 from ltr.encoders.dense_vectors import LARGEST_HALF, Dense
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from

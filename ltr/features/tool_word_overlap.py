@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, Ragged, State, code_sums
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.features.distinct_tools import distinct_tools
 from ltr.features.lexicon import Lexicon

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, code_sums, means
-from ltr.data.groups import Candidates, Groups, right_rows
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups, right_rows
 from ltr.features.edge_tables import EDGES, edge_keys, edge_table, spelled_edges, table_edges
 from ltr.features.graph_tables import graph_tables, right_graphs
 from ltr.features.registry import Context, feature

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-from ltr.files.disk_steps import named_failures, refuse_special, remove, sync_directory
+from ltr.files.filesystem_operations import named_failures, refuse_special, remove, sync_directory
 
 TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from ltr.errors import RunError
 from ltr.files.advisory_locks import locked_directory
 from ltr.files.crash_recovery import put_back
-from ltr.files.disk_steps import make_directory
+from ltr.files.filesystem_operations import make_directory
 from ltr.files.path_arguments import AnyPath
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ltr.errors import FileError, reason
-from ltr.files.disk_steps import named_failures, refuse_special, sync_directory
+from ltr.files.filesystem_operations import named_failures, refuse_special, sync_directory
 from ltr.files.path_arguments import AnyPath
 
 DIGEST = 16  # hexadecimal digits before the content of a line

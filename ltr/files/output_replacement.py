@@ -19,7 +19,7 @@ from ltr.errors import DiskError, UsageError, reason
 from ltr.files.advisory_locks import locked_directory
 from ltr.files.atomic_write import TEMPORARY
 from ltr.files.crash_recovery import earlier_directory, earlier_files, newly_named, put_back
-from ltr.files.disk_steps import make_directory, named_failures, refuse_special, sync_directory
+from ltr.files.filesystem_operations import make_directory, named_failures, refuse_special, sync_directory
 from ltr.files.path_arguments import AnyPath
 
 LONGEST_NAME = 255 - len(".") - len(".new-4194304")  # bytes: the name of the new directory is a name as well

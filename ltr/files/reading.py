@@ -1,19 +1,20 @@
-"""Bytes, lines and digests of plain and compressed files; an error says why a file cannot be read."""
+"""Bytes and lines of plain and compressed files; an error says why a file cannot be read."""
 
-import hashlib
 import os
 import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ltr.errors import FileError, SampleError, UsageError, reason
 from ltr.files.crash_recovery import put_back
 from ltr.files.path_arguments import STDIN, AnyPath, shown
+
+if TYPE_CHECKING:
+    from ltr.files.content_digests import ContentDigest
 
 BLOCK = 1 << 20
 LARGEST_LINE = 64  # MiB, of a line or a JSON value, unless LTR_LARGEST_LINE says another number
@@ -47,41 +48,7 @@ def too_long(path: AnyPath, line: int, what: str = "line") -> SampleError:
     return SampleError(shown(path), line, "", f"the {what} is longer than {most} MiB; {advice}")
 
 
-class ContentDigest:
-    """Length and sha256 of the blocks of a file.
-
-    >>> digest = ContentDigest()
-    >>> digest.update(b"abc")
-    >>> digest.byte_count, digest.sha256[:8]
-    (3, 'ba7816bf')
-    """
-
-    def __init__(self) -> None:
-        import hashlib
-
-        self.byte_count = 0
-        self._hash = hashlib.sha256()
-
-    def update(self, block: bytes) -> None:
-        """Count one more block."""
-        self.byte_count += len(block)
-        self._hash.update(block)
-
-    @property
-    def sha256(self) -> str:
-        """The digest of all blocks so far, in hexadecimal."""
-        return self._hash.hexdigest()
-
-
-def digest_file(path: AnyPath) -> ContentDigest:
-    """The digest of the decompressed content: packing a file does not change it."""
-    digest = ContentDigest()
-    for block in read_blocks(path):
-        digest.update(block)
-    return digest
-
-
-def read_lines(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: AnyPath, *, digest: "ContentDigest | None" = None) -> Iterator[tuple[int, bytes]]:
     """Line numbers from 1 and lines without their ends, of a plain, .gz or .zst file, or of stdin for `-`.
 
     A line ends at LF or CRLF only: U+2028 is text. A UTF-8 byte order mark is dropped. No line beyond
@@ -112,7 +79,7 @@ def split_lines(blocks: Iterable[bytes], path: AnyPath) -> Iterator[bytes]:
         yield b"".join(unfinished).removesuffix(b"\r")
 
 
-def read_line_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[tuple[int, bytes]]:
+def read_line_blocks(path: AnyPath, *, digest: "ContentDigest | None" = None) -> Iterator[tuple[int, bytes]]:
     """Complete lines, about a megabyte at a time, each block with the number of its first: for readers of columns."""
     number, unfinished, most = 1, b"", largest_line()
     for block in utf8_blocks(path, digest=digest):
@@ -128,7 +95,7 @@ def read_line_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> I
         yield number, unfinished + b"\n"
 
 
-def utf8_blocks(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[bytes]:
+def utf8_blocks(path: AnyPath, *, digest: "ContentDigest | None" = None) -> Iterator[bytes]:
     """The content about a megabyte at a time, without a byte order mark; other encodings are refused by name."""
     is_first = True
     for block in read_blocks(path):
@@ -231,18 +198,3 @@ def zstd_module() -> Any:
     else:
         from backports import zstd
     return zstd
-
-
-def sha256(path: Path) -> str:
-    """The digest of a file, read once in a process unless the file changes."""
-    status = path.stat()
-    return _sha256(path, status.st_size, status.st_mtime_ns)
-
-
-@cache
-def _sha256(path: Path, _size: int, _changed: int) -> str:
-    """The digest, computed again where size or time of change, which only tell files apart, differ."""
-    digest = hashlib.sha256()
-    for block in read_blocks(path):
-        digest.update(block)
-    return digest.hexdigest()

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from ltr.errors import DataError, UsageError, count
-from ltr.reporting.cell_formats import COUNT, DIFFERENCE, EFFECT, INTERVAL, PROBABILITY, SHARE, WEIGHT, WRITTEN, Bounds
+from ltr.reporting.cell_formats import COUNT, SHARE, WEIGHT, WRITTEN
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.conclusions import doubt_text, lead_sentence
+from ltr.reporting.metric_differences_table import differences_table
 from ltr.reporting.metric_tables import interval_of
 from ltr.reporting.metric_titles import BEST_FEATURE, RANDOM, baseline_title, title_of
 from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
-from ltr.reporting.table import Column, Medium, Table, TableRow
+from ltr.reporting.table import Column, Table
 from ltr.reporting.weights import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare
 from ltr.storage.run_contents import RunContents
@@ -22,49 +23,6 @@ from ltr.storage.training_record import TrainingRecord
 
 LONGEST_VALUE = 200
 SIGNIFICANT = 0.05  # two runs are different where Holm's p is smaller
-IN_FILES, SHOWN = frozenset({Medium.TSV}), frozenset({Medium.TERMINAL, Medium.PAGE})
-
-
-def differences_table(comparison: Comparison, runs: Sequence[RunComparison]) -> Table:
-    """A row for each metric of the runs: its difference from the baseline, and the tests of it."""
-    columns = (
-        Column("run", "run", media=IN_FILES),
-        Column("metric", "metric", media=IN_FILES),
-        Column("title", "metric", media=SHOWN),
-        Column("value", "run", SHARE),
-        Column("baseline_value", "baseline", SHARE),
-        Column("difference", "difference", DIFFERENCE),
-        Column("", "95 % interval", INTERVAL),
-        Column("permutation_p", "permutation p", PROBABILITY),
-        Column("holm_p", f"Holm p, {comparison.family} tests", PROBABILITY),
-        Column("t_p", "paired t p", PROBABILITY),
-        Column("effect_size", "effect size d", EFFECT),
-        Column("score", "better/same/worse", WRITTEN, SHOWN),
-        *(Column(name, name, COUNT, IN_FILES) for name in ("wins", "ties", "losses")),
-    )
-    rows: tuple[TableRow, ...] = tuple(
-        (
-            run.run,
-            metric.metric,
-            title_of(metric.metric),
-            metric.value,
-            metric.baseline_value,
-            metric.difference,
-            Bounds(metric.low, metric.high),
-            metric.permutation_p,
-            metric.holm_p,
-            metric.t_p,
-            metric.effect_size,
-            f"{metric.wins}/{metric.ties}/{metric.losses}",
-            metric.wins,
-            metric.ties,
-            metric.losses,
-        )
-        for run in runs
-        for metric in run.differences
-    )
-    names = ", ".join(run.run for run in runs)
-    return Table(columns, rows, f"{names} against {comparison.baseline}", corner="")
 
 
 def comparison_view(runs: Sequence[RunContents], seed: int = 0, made: str = "") -> Page:

@@ -3,7 +3,7 @@
 import msgspec
 
 from ltr.files.atomic_write import write_bytes, write_text
-from ltr.files.disk_steps import make_directory
+from ltr.files.filesystem_operations import make_directory
 from ltr.files.output_replacement import new_files
 from ltr.files.path_arguments import AnyPath
 from ltr.reporting.batch_page import batch_view

@@ -2,8 +2,8 @@
 
 from ltr.errors import count
 from ltr.evaluation.metrics.ranking_measures import TOP1
-from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
-from ltr.reporting.metric_titles import TITLES, is_served, title_of
+from ltr.evaluation.metrics.registry import CATALOGUE, is_served, on_catalogue
+from ltr.reporting.metric_titles import TITLES, title_of
 from ltr.reporting.number_formats import fixed
 from ltr.storage.evaluation_records import CountsRecord, MetricsRecord, PartRecord
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from ltr.evaluation.metrics.registry import on_catalogue
+from ltr.evaluation.metrics.registry import is_served, on_catalogue
 from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds
-from ltr.reporting.metric_titles import BASELINES, TITLES, baseline_title, is_served, title_of
+from ltr.reporting.metric_titles import BASELINES, TITLES, baseline_title, title_of
 from ltr.reporting.table import Column, Table
 from ltr.storage.evaluation_records import BreakdownRecord, MetricsRecord
 

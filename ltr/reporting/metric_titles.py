@@ -26,11 +26,6 @@ def title_of(metric: str) -> str:
     return TITLES.get(plain, plain) + metric[len(plain) :]
 
 
-def is_served(metric: str) -> bool:
-    """Whether a metric is of the whole catalogue."""
-    return metric.endswith(CATALOGUE)
-
-
 def baseline_title(name: str, record: MetricsRecord) -> str:
     """What a baseline of the record is called; of the best feature also which it is."""
     best = record.best_feature

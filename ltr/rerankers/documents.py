@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ltr.data.catalogues.tools import tool_text
+from ltr.data.candidates import Candidates
 from ltr.data.graphs import graph_text
-from ltr.data.groups import Candidates, Groups, select
+from ltr.data.groups import Groups, select
+from ltr.data.tool_texts import tool_text
 
 CandidateKey = tuple[str, str, str]  # trace_id, node_id and name
 

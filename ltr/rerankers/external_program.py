@@ -17,7 +17,7 @@ import msgspec
 from ltr.engines.deferred_signals import deferring
 from ltr.errors import RunError, UsageError
 from ltr.features.option_ranges import Positive
-from ltr.files.reading import digest_file
+from ltr.files.content_digests import digest_file
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.registry import Reranker, Setting, reranker
 

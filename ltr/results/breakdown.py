@@ -8,14 +8,16 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import IntArray, code_sums
-from ltr.data.groups import Candidates, Groups, key_order
+from ltr.data.candidates import Candidates, key_order
+from ltr.data.groups import Groups
 from ltr.data.json_decode_errors import FAILURES
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import FileError, SampleError, UsageError, suggestion
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.ranking import Ties, order, rank
+from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import STDIN, shown
-from ltr.files.reading import ContentDigest, read_lines
+from ltr.files.reading import read_lines
 from ltr.storage.evaluation_records import PartRecord
 
 ABSENT = ""

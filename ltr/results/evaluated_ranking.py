@@ -8,8 +8,9 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.config.run import RunConfig
+from ltr.data.candidates import Past, key_order
 from ltr.data.fingerprint import fingerprint
-from ltr.data.groups import Groups, Past, key_order
+from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, UsageError
@@ -239,3 +240,14 @@ def evaluate_run(
     )
     counts = {"num_missing": ranked.num_missing, "num_ignored": ranked.num_ignored}
     return replace(evaluated, counts=counts, is_complete=complete if is_trec(run) else None)
+
+
+def best_relevant(evaluated: EvaluatedRanking, listed: IntArray) -> IntArray:
+    """The row of each query's first listed relevant candidate; -1 without one."""
+    offsets = evaluated.groups.offsets
+    rows = np.full(len(offsets) - 1, -1, dtype=np.int64)
+    is_relevant: BoolArray = evaluated.groups.labels[listed] >= evaluated.evaluation.rules.rel_threshold
+    queries = np.repeat(np.arange(len(rows)), np.diff(offsets))[is_relevant]
+    with_one, first = np.unique(queries, return_index=True)
+    rows[with_one] = listed[is_relevant][first]
+    return rows

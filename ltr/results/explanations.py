@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
-from ltr.data.groups import candidate_text, key_order
+from ltr.data.candidates import candidate_text, key_order
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.ranking import order, rank
-from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.results.query_records import best_relevant
+from ltr.results.evaluated_ranking import EvaluatedRanking, best_relevant
 from ltr.serving.router import Router
 from ltr.training.softmax import softmax
 

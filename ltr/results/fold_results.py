@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ltr.arrays import FloatArray
-from ltr.data.groups import Past
+from ltr.data.candidates import Past
 from ltr.evaluation.evaluate import Rules
 
 Means = Mapping[str, float | None]  # by metric; None: no query could be scored

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.results.evaluated_ranking import EvaluatedRanking
 
 LONGEST_SHOWN = 60  # characters of a query in a warning

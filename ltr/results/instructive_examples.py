@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.data.groups import candidate_text
+from ltr.data.candidates import candidate_text
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.ranking import order
-from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.results.evaluated_ranking import EvaluatedRanking, best_relevant
 from ltr.results.explanations import chosen_by_best
-from ltr.results.query_records import best_relevant
 from ltr.serving.router import Router
 from ltr.storage.evaluation_records import CandidateRecord, ExampleRecord
 from ltr.training.softmax import softmax

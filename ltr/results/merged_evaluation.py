@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Past
+from ltr.data.candidates import Past
 from ltr.data.none_of_these_groups import left_out_warnings
 from ltr.errors import UsageError
 from ltr.evaluation.baselines import baseline_rankings

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.data.catalogues.tools import ToolText
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
+from ltr.data.tool_texts import ToolText
 from ltr.evaluation.metrics.registry import Curve
 from ltr.evaluation.ranking import Ranking, Ties, order
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
+from ltr.arrays import LARGEST, FloatArray, IntArray
 from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.ranking import order
-from ltr.results.evaluated_ranking import EvaluatedRanking
+from ltr.results.evaluated_ranking import EvaluatedRanking, best_relevant
 from ltr.serving.router import Router
 from ltr.storage.evaluation_records import ExplainedRecord, QueryRecord
 from ltr.training.softmax import softmax
@@ -47,17 +47,6 @@ def _probabilities(evaluated: EvaluatedRanking) -> FloatArray:
     listed = candidate_probabilities(ranking, none_right, is_counted, 1.0, meaning)
     probabilities[ranking.is_listed] = listed.probability
     return probabilities
-
-
-def best_relevant(evaluated: EvaluatedRanking, listed: IntArray) -> IntArray:
-    """The row of each query's first listed relevant candidate; -1 without one."""
-    offsets = evaluated.groups.offsets
-    rows = np.full(len(offsets) - 1, -1, dtype=np.int64)
-    is_relevant: BoolArray = evaluated.groups.labels[listed] >= evaluated.evaluation.rules.rel_threshold
-    queries = np.repeat(np.arange(len(rows)), np.diff(offsets))[is_relevant]
-    with_one, first = np.unique(queries, return_index=True)
-    rows[with_one] = listed[is_relevant][first]
-    return rows
 
 
 def _query_record(

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ltr.data.groups import Groups
+from ltr.data.text_hashes import text_mark
 from ltr.results.breakdown import Breakdown
-from ltr.serving.training_trace_marks import text_mark
 from ltr.storage.model_file import StoredModel
 
 KNOWN, UNSEEN = "known", "unseen"

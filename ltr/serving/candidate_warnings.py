@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import count
 from ltr.storage.feature_state import fit_digest

@@ -10,15 +10,15 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.catalogues.tools import ToolText
 from ltr.data.groups import Groups
+from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, FileError, RunError, UsageError
 from ltr.features.fitted_features import FittedFeatures, named_parts, state_of
 from ltr.features.registry import FEATURES
 from ltr.files.atomic_write import remove_leftovers
 from ltr.files.journal import append_line, read_journal
 from ltr.files.mergeable_tables import Part, merged
-from ltr.serving.none_probability import relevance_of, word_count
+from ltr.serving.none_logit_inputs import relevance_of, word_count
 from ltr.serving.outcomes import OfferedTo, OutcomeRow, candidates_of
 from ltr.storage.model_file import StoredModel, model_digest
 from ltr.storage.run_record import refuse_changed

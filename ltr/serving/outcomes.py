@@ -8,16 +8,17 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray
+from ltr.data.candidates import Candidates
 from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.offered_tools import offered_tools
-from ltr.data.catalogues.tools import ToolCatalogue, ToolText
-from ltr.data.groups import Candidates
+from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.jsonlines import records
+from ltr.data.tool_texts import ToolText
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import OutcomeError, SampleError, UsageError, suggestion
 from ltr.files.path_arguments import AnyPath, shown
 from ltr.files.reading import read_lines
-from ltr.serving.rank_options import checked_queries, refuse_unusable_names
+from ltr.serving.query_checks import checked_queries, refuse_unusable_names
 
 NONE: Final = "none"  # the right answer of a query for which nothing that was offered is right
 MOST_OFFERED = 1 << 11  # tools in an outcome, whose columns the journal holds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 from ltr.features.fitted_features import FittedFeatures
 from ltr.features.precomputed_tables import Tables, all_extended, tools_of_rows
 from ltr.features.registry import StateMemo, ToolList
@@ -17,7 +17,8 @@ from ltr.serving.served_encoder import ServedEncoder
 from ltr.serving.shortlist import Shortlist
 
 if TYPE_CHECKING:
-    from ltr.data.catalogues.tools import ToolCatalogue, ToolText
+    from ltr.data.catalogues.tools import ToolCatalogue
+    from ltr.data.tool_texts import ToolText
 from ltr.serving.tool_offer import Offer
 
 MOST_TOOLS = 1 << 14  # held; a service that meets more of them starts anew

@@ -1,6 +1,6 @@
 """What a caller may ask of a router beside a query and tools, checked in one place."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Self, TypedDict
@@ -8,6 +8,7 @@ from typing import Self, TypedDict
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import UsageError, suggestion
 from ltr.serving import DEFAULT_K
+from ltr.serving.query_checks import refuse_unusable_names
 
 
 class RankKeywords(TypedDict, total=False):
@@ -40,19 +41,6 @@ class RankOptions:
         return cls(k, at_least, None if previous is None else tuple(previous), named.get("exact", False))
 
 
-def checked_queries(queries: Iterable[str]) -> list[str]:
-    """The queries; an error unless each is a text that says something."""
-    if isinstance(queries, str) or not isinstance(queries, Iterable):
-        raise UsageError(f"queries is {excerpt(queries)}; a list of texts is needed (rank takes a single one)")
-    texts = list(queries)
-    for text in texts:
-        if not isinstance(text, str):
-            raise UsageError(f"the query is {excerpt(text)}; a text is needed")
-        if not text.strip():
-            raise UsageError(f"the query {text!r} says nothing; a text is needed")
-    return texts
-
-
 def _refuse_unusable_limits(k: object, at_least: object) -> None:
     """Raise unless k is None or a whole number above 0, and at_least None or a probability."""
     if k is not None and (not isinstance(k, Integral) or isinstance(k, bool)):
@@ -62,10 +50,3 @@ def _refuse_unusable_limits(k: object, at_least: object) -> None:
     is_probability = isinstance(at_least, Real) and not isinstance(at_least, bool) and 0 <= float(at_least) <= 1
     if at_least is not None and not is_probability:
         raise UsageError(f"at_least is {excerpt(at_least)}; a probability from 0 to 1 is needed")
-
-
-def refuse_unusable_names(previous: object) -> None:
-    """Raise unless these are names, or None."""
-    names = previous if isinstance(previous, Sequence) and not isinstance(previous, str | bytes) else [None]
-    if previous is not None and not all(isinstance(name, str) for name in names):
-        raise UsageError(f"previous is {excerpt(previous)}; a list of names is needed, or None")

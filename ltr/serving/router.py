@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Self, Unpack
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
+from ltr.data.candidates import Candidates, candidate_text, key_order, with_tool_texts
 from ltr.data.catalogue_as_candidates import graph_candidates
 from ltr.data.catalogues.offered_tools import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.groups import Candidates, Groups, candidate_text, key_order, with_tool_texts
+from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.supplied_feature_names import refuse_other_columns
 from ltr.errors import DataError, UsageError
@@ -26,7 +27,8 @@ from ltr.serving.answers import Answer, Choice
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.none_probability import none_probabilities
 from ltr.serving.prepared_tools import PreparedTools
-from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
+from ltr.serving.query_checks import checked_queries
+from ltr.serving.rank_options import RankKeywords, RankOptions
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.serving.tool_offer import Offer
 from ltr.storage.model_file import StoredModel, load_model, save_model

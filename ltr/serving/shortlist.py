@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, State
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 from ltr.encoders.cached_encoder import CachedEncoder, cached_texts
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.hashed_ngrams import HashEncoder

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ltr.arrays import IntArray
+from ltr.data.candidates import Candidates, key_order
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.groups import Candidates, key_order
 from ltr.features.registry import ToolList
 
 if TYPE_CHECKING:
-    from ltr.data.catalogues.tools import ToolText
+    from ltr.data.tool_texts import ToolText
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Hashed marks of the traces that a model learned from, and which of them data bring again."""
 
-import hashlib
 from collections.abc import Iterator
 
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
+from ltr.data.text_hashes import text_mark
 from ltr.storage.model_file import StoredModel
 
 MOST_MARKS = 1000  # of the traces of a training set; of more, those with the lowest marks
@@ -12,11 +12,6 @@ MOST_MARKS = 1000  # of the traces of a training set; of more, those with the lo
 def trace_marks(candidates: Candidates) -> list[str]:
     """A short hash of each trace id, the lowest first, of which a model keeps MOST_MARKS."""
     return sorted(map(text_mark, candidates.trace_ids))
-
-
-def text_mark(text: str) -> str:
-    """A short hash, which says of a text whether it is the same and nothing else."""
-    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def training_trace_warnings(model: StoredModel, candidates: Candidates) -> Iterator[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ltr.errors import FileError
 from ltr.files.atomic_write import remove_leftovers, write_bytes
-from ltr.files.disk_steps import make_directory, remove
+from ltr.files.filesystem_operations import make_directory, remove
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import read_bytes
 from ltr.storage.model_file import LARGEST_ARRAYS

@@ -8,20 +8,21 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import LARGEST, Array, FloatArray, IntArray, as_floats, as_offsets, as_weights, refuse_outside
-from ltr.data.catalogues.tools import ToolText
+from ltr.data.candidates import Candidates
 from ltr.data.draw_rules_and_probabilities import DRAW_RULES, LOGGED, Draws
-from ltr.data.groups import Candidates, Groups
+from ltr.data.groups import Groups
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
 from ltr.data.source_files import SourceFile
+from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, FileError, count
 from ltr.features.fitted_features import FittedFeatures
+from ltr.files.content_digests import digest_file
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.packed_texts import pack_texts, unpack_texts
 from ltr.files.path_arguments import AnyPath
-from ltr.files.reading import digest_file
 from ltr.logs import LOG, stage
 from ltr.storage.feature_state import feature_records, fit_digest, restored_features
-from ltr.storage.featurized_jsonl import FORMAT, UNUSABLE, StateRecord
+from ltr.storage.feature_state_file import FORMAT, UNUSABLE, StateRecord
 from ltr.storage.model_file import LARGEST_DOCUMENT
 
 TABLES = ("trace_ids", "node_ids", "query_texts", "name_texts")

@@ -1,41 +1,26 @@
 """Featurised groups on disk: one .npz with phi and the state that made it, or JSONL with a state beside it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal
 
 import msgspec
 import numpy as np
 
-from ltr.arrays import Array, FloatArray, IntArray
-from ltr.data.groups import Candidates, Groups
+from ltr.arrays import FloatArray, IntArray
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.data.json_stream import sample_lines
-from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile
-from ltr.errors import DataError, FileError, LtrError, UsageError
+from ltr.errors import DataError, FileError, UsageError
 from ltr.features.fitted_features import FittedFeatures
-from ltr.files.atomic_write import write_bytes, write_lines
-from ltr.files.npz import read_arrays, write_arrays
+from ltr.files.atomic_write import write_lines
+from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import STDIN, AnyPath, shown
-from ltr.files.reading import ContentDigest, read_bytes
-from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, fit_digest, restored_features
-from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT
+from ltr.storage.feature_state import fit_digest
+from ltr.storage.feature_state_file import FeatureState, load_features, write_state
 
-FORMAT: Final = "ltr-features/2"
-UNUSABLE = (msgspec.MsgspecError, KeyError, IndexError, ValueError, TypeError, OverflowError, RecursionError, LtrError)
 LISTED = 1 << 12  # rows that are lists of Python numbers at once: they take eight times the memory of an array
-
-
-class StateRecord(msgspec.Struct, omit_defaults=True):
-    """The state in a file of featurised samples, or beside it."""
-
-    format: Literal["ltr-features/2"]
-    is_applied: bool
-    kind: Kind
-    features: list[FeatureRecord]
-    encoder: EncoderRecord
-    samples: str = ""  # beside JSONL: the sha256 of its lines
 
 
 def write_featurized(
@@ -54,17 +39,6 @@ def write_featurized(
         write_state(sidecar(path), features, is_applied=is_applied, samples=seen.sha256)  # before they appear
 
     write_lines(path, lines())
-
-
-def write_state(
-    path: Path, features: FittedFeatures, *, is_applied: bool = False, samples: str = ""
-) -> tuple[Path, Path]:
-    """The fitted features as a file, and their arrays as one beside it; `samples`: the sha256 of the lines."""
-    arrays: dict[str, Array] = {}
-    record = StateRecord(FORMAT, is_applied, features.kind, *feature_records(features, arrays), samples)
-    write_arrays(path.with_suffix(".npz"), arrays)
-    write_bytes(path, msgspec.json.encode(record))
-    return path, path.with_suffix(".npz")
 
 
 def _listed(phi: FloatArray, order: IntArray) -> Iterator[list[float]]:
@@ -115,15 +89,6 @@ def sidecar(path: AnyPath) -> Path:
     return plain.with_name(f"{plain.name}.features.json")
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureState:
-    """What lies beside featurised JSONL."""
-
-    features: FittedFeatures
-    is_applied: bool  # fitted before, on whatever samples, and not cross-fitted on these
-    samples: str  # sha256 of the lines it belongs to
-
-
 def stored_state(sources: Sequence[SourceFile]) -> FeatureState | None:
     """The one state that lies beside files of featurised JSONL; None where none has one."""
     stated = [source for source in sources if sidecar(source.path).exists()]
@@ -141,20 +106,6 @@ def stored_state(sources: Sequence[SourceFile]) -> FeatureState | None:
         if fit_digest(state.features) != fit_digest(states[0].features):
             raise UsageError(f"{source.path}: its features were fitted on other data than those of {sources[0].path}")
     return replace(states[0], is_applied=any(state.is_applied for state in states))
-
-
-def load_features(path: AnyPath) -> FeatureState:
-    """The fitted features of a sidecar."""
-    file = Path(path)
-    try:
-        record = msgspec.json.decode(read_bytes(file, limit=LARGEST_DOCUMENT), type=StateRecord)
-        arrays = read_arrays(file.with_suffix(".npz"), limit=LARGEST_ARRAYS)
-        features = restored_features(record.kind, record.features, record.encoder, arrays)
-        return FeatureState(features, record.is_applied, record.samples)
-    except FileError:
-        raise
-    except UNUSABLE as error:
-        raise FileError(str(file), f"not a state of features: {error}") from error
 
 
 def with_feature_names(groups: Groups, files: Sequence[str]) -> Groups:

@@ -24,16 +24,16 @@ from ltr.data.source_files import SourceFile
 from ltr.errors import FileError, UsageError, count
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.atomic_write import write_bytes
+from ltr.files.content_digests import digest_file
 from ltr.files.crash_recovery import put_back
 from ltr.files.directory_lock import locked
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.output_replacement import DirectoryKind, new_directory
 from ltr.files.path_arguments import AnyPath
-from ltr.files.reading import digest_file
 from ltr.logs import LOG
 from ltr.storage.feature_state import fit_digest
+from ltr.storage.feature_state_file import UNUSABLE, load_features, write_state
 from ltr.storage.featurized_columns import LARGEST_COLUMNS, columns_of, groups_of_columns
-from ltr.storage.featurized_jsonl import UNUSABLE, load_features, write_state
 from ltr.storage.record_reader import read_record
 from ltr.storage.run_directory import refuse_taken
 

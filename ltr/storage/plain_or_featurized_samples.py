@@ -14,8 +14,8 @@ from ltr.data.previous_tools import past_from_labels
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import DataError, FileError, UsageError
 from ltr.features.fitted_features import FittedFeatures
+from ltr.files.content_digests import digest_file
 from ltr.files.path_arguments import STDIN, expand
-from ltr.files.reading import digest_file
 from ltr.storage.feature_state import fit_digest
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.errors import FileError
+from ltr.files.content_digests import digest_file
 from ltr.files.path_arguments import AnyPath
-from ltr.files.reading import digest_file
 from ltr.storage.record_reader import Json, read_record
 
 RUN, TOOLS = "run.json", "tools.jsonl"  # TOOLS: the catalogue that the run ranks

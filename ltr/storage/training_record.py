@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ltr.training.diagnosis import Diagnosis
-    from ltr.training.model import Model, Training, Watched
+    from ltr.training.fit_result import Training, Watched
+    from ltr.training.model import Model
 
 NO_FEATURE = BestFeature("", 1)
 Value = TypeVar("Value")

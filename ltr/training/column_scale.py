@@ -10,7 +10,8 @@ import numpy as np
 from ltr.arrays import LARGEST, FloatArray
 from ltr.training.kernels.dispatch_by_size import for_passes
 from ltr.training.nonlinear_terms import COST, NO_TERMS, Terms
-from ltr.training.trainable_groups import Trainable, TrainingGroups, centred_columns, passes
+from ltr.training.passes_over_groups import centred_columns, passes
+from ltr.training.trainable_groups import Trainable, TrainingGroups
 
 Groups = TypeVar("Groups", bound=TrainingGroups)
 

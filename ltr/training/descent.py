@@ -9,10 +9,11 @@ from ltr.arrays import FloatArray
 from ltr.errors import DivergedError
 from ltr.training.config import TrainConfig, remedy
 from ltr.training.epochs_and_progress import Epoch, OnEpoch, Progress
+from ltr.training.fit_result import Fitted
 from ltr.training.identifiability import Geometry
 from ltr.training.kernels.dispatch_by_size import for_steps
-from ltr.training.model import Fitted
-from ltr.training.trainable_groups import Run, Trainable, passes
+from ltr.training.passes_over_groups import Run, passes
+from ltr.training.trainable_groups import Trainable
 
 Step = tuple[FloatArray, FloatArray, FloatArray, float, FloatArray | None]
 Pass = Callable[[FloatArray], tuple[float, FloatArray]]

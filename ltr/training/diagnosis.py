@@ -11,10 +11,11 @@ import numpy.typing as npt
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.training.column_scale import in_units
 from ltr.training.config import TrainConfig
+from ltr.training.fit_result import Fitted, Optimum
 from ltr.training.identifiability import Geometry
-from ltr.training.model import Fitted, Model, Optimum
-from ltr.training.newton import solve
-from ltr.training.nonlinear_terms import Terms, centre_of
+from ltr.training.model import Model
+from ltr.training.newton import centre_of, solve
+from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import slope
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
 from ltr.training.trainable_groups import Trainable, TrainingGroups, trainable

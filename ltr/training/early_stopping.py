@@ -8,7 +8,7 @@ from ltr.arrays import FloatArray
 from ltr.errors import RunError
 from ltr.training.config import TrainConfig
 from ltr.training.epochs_and_progress import Epoch, OnEpoch, Progress
-from ltr.training.model import Watched
+from ltr.training.fit_result import Watched
 from ltr.training.validation_metric import Validation, sign
 
 

@@ -13,10 +13,11 @@ from ltr.training.config import TrainConfig, remedy
 from ltr.training.descent import fit_descent
 from ltr.training.early_stopping import Watcher
 from ltr.training.epochs_and_progress import OnEpoch, Progress, ignore
+from ltr.training.fit_result import Fitted, Training, Watched
 from ltr.training.identifiability import Geometry
-from ltr.training.model import Fitted, Model, Training, Watched
-from ltr.training.newton import fit_newton
-from ltr.training.nonlinear_terms import Terms, centre_of
+from ltr.training.model import Model
+from ltr.training.newton import centre_of, fit_newton
+from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import slope
 from ltr.training.optimality_certificate import gap_bound
 from ltr.training.trainable_groups import TrainingGroups, trainable

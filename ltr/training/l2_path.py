@@ -9,8 +9,8 @@ from ltr.arrays import FloatArray
 from ltr.training.column_scale import in_units
 from ltr.training.config import TrainConfig
 from ltr.training.identifiability import Geometry
-from ltr.training.newton import solve
-from ltr.training.nonlinear_terms import Terms, centre_of
+from ltr.training.newton import centre_of, solve
+from ltr.training.nonlinear_terms import Terms
 from ltr.training.trainable_groups import TrainingGroups, trainable
 
 
@@ -62,21 +62,3 @@ def _start(optima: dict[float, FloatArray], l2: float) -> FloatArray | None:
     ahead = (logs[1] - logs[2]) / (logs[0] - logs[1])
     start = last + ahead * (last - optima[last_two[0]])
     return start if np.isfinite(start).all() else last
-
-
-def chosen_l2(l2s: tuple[float, ...], values: FloatArray, rule: str) -> float:
-    """The l2 with the greatest mean of its values (l2s, folds), the larger of equals.
-
-    The rule `one_se` takes the largest l2 whose mean is within one standard error of the best; it is that of the best.
-
-    >>> import numpy as np
-    >>> values = np.array([[0.7, 0.9], [0.75, 0.83], [0.2, 0.2]])
-    >>> chosen_l2((0.01, 0.1, 1.0), values, "best"), chosen_l2((0.01, 0.1, 1.0), values, "one_se")
-    (0.01, 0.1)
-    """
-    means = values.mean(axis=1)
-    best = max(range(len(l2s)), key=lambda index: (means[index], l2s[index]))
-    lowest, folds = means[best], values.shape[1]
-    if rule == "one_se" and folds > 1:
-        lowest -= float(values[best].std(ddof=1)) / math.sqrt(folds)
-    return max(l2 for l2, mean in zip(l2s, means, strict=True) if mean >= lowest)

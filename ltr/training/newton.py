@@ -7,9 +7,9 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.training.config import TrainConfig
 from ltr.training.epochs_and_progress import Epoch, OnEpoch, Progress, ignore
+from ltr.training.fit_result import Fitted, Optimum
 from ltr.training.group_sample import sampled
 from ltr.training.identifiability import Geometry, smallest
-from ltr.training.model import Fitted, Optimum
 from ltr.training.objective import Derivatives, derivatives
 from ltr.training.optimality_certificate import escape, gap_bound, reach, reach_bound
 from ltr.training.trainable_groups import TrainingGroups
@@ -219,3 +219,15 @@ def _line_search(objective: PenalisedObjective, point: Iterate, step: FloatArray
             return moved
         share /= 2  # convex but not quadratic: a full step can overshoot far from the optimum
     return point
+
+
+def centre_of(prior: FloatArray | None, columns: int) -> FloatArray:
+    """What the penalty pulls the weights of so many columns towards: the prior, and 0 for the terms that follow.
+
+    >>> centre_of(np.array([2.0]), 3)
+    array([2., 0., 0.])
+    """
+    centre = np.zeros(columns)
+    if prior is not None:
+        centre[: len(prior)] = prior
+    return centre

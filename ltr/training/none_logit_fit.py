@@ -8,7 +8,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.errors import DataError, count
-from ltr.training.model import Optimum
+from ltr.training.fit_result import Optimum
 from ltr.training.newton import GAP, GRADIENT, HALVINGS, STEPS
 from ltr.training.none_logit import NoneLogit, sigmoid
 from ltr.training.optimality_certificate import gap_bound

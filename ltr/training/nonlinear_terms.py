@@ -76,15 +76,3 @@ class Terms:
 
 
 NO_TERMS = Terms()
-
-
-def centre_of(prior: FloatArray | None, columns: int) -> FloatArray:
-    """What the penalty pulls the weights of so many columns towards: the prior, and 0 for the terms that follow.
-
-    >>> centre_of(np.array([2.0]), 3)
-    array([2., 0., 0.])
-    """
-    centre = np.zeros(columns)
-    if prior is not None:
-        centre[: len(prior)] = prior
-    return centre

@@ -16,7 +16,8 @@ from ltr.arrays import (
     code_sums,
 )
 from ltr.training.kernels.dispatch_by_size import for_passes
-from ltr.training.trainable_groups import Run, Trainable, TrainingGroups, centred_columns, passes
+from ltr.training.passes_over_groups import Run, centred_columns, passes
+from ltr.training.trainable_groups import Trainable, TrainingGroups
 
 SAFE = 300.0  # exp of scores up to here cannot overflow: they need no shift by the largest of their group
 

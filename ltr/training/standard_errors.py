@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.errors import UsageError
+from ltr.training.fit_result import Fitted, Optimum
 from ltr.training.identifiability import Geometry, direction_text
-from ltr.training.model import Fitted, Optimum
 from ltr.training.objective import cluster_spread, derivatives
 from ltr.training.trainable_groups import TrainingGroups, count_positives
 

@@ -16,14 +16,12 @@ from ltr.arrays import (
     as_matrix,
     as_offsets,
     as_weights,
-    chunks,
 )
 from ltr.errors import DataError
 from ltr.training.targets import shares
 
 Result = TypeVar("Result")
 Columns = Callable[[FloatArray], FloatArray]  # phi to other columns of the same rows
-RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,29 +207,3 @@ def count_positives(groups: TrainingGroups) -> int:
 
 def _count_positives(groups: Trainable) -> int:
     return int(np.count_nonzero(groups.shares))
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Consecutive whole groups, few enough that a pass over their columns stays in the cache."""
-
-    groups: slice
-    rows: slice
-    starts: IntArray  # first row of each group, counted from the first of the run
-    sizes: IntArray
-
-
-def passes(groups: Trainable) -> Iterator[Run]:
-    """One pass over all groups, in runs."""
-    offsets = groups.offsets
-    for first, last in chunks(offsets, max(RUN_NUMBERS // groups.phi.shape[1], 1)):
-        starts = offsets[first:last] - offsets[first]
-        yield Run(slice(first, last), slice(offsets[first], offsets[last]), starts, np.diff(offsets[first : last + 1]))
-
-
-def centred_columns(groups: Trainable, run: Run, scale: FloatArray, *, origins: IntArray | None = None) -> FloatArray:
-    """Columns of the run, (features, rows), minus one row of each group (`origins`, else the first), over the scale."""
-    columns = np.array(groups.phi[run.rows].T, order="C")
-    columns -= np.repeat(columns[:, run.starts if origins is None else origins], run.sizes, axis=1)
-    columns /= scale[:, np.newaxis]
-    return columns

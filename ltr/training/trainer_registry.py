@@ -9,7 +9,7 @@ import numpy as np
 from ltr.plugins import OURS, bad_result, plugin_errors
 from ltr.registry import Registry
 from ltr.training.descent import fit_descent
-from ltr.training.model import Fitted
+from ltr.training.fit_result import Fitted
 from ltr.training.newton import fit_newton
 from ltr.training.trainable_groups import Trainable
 

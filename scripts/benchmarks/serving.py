@@ -19,7 +19,7 @@ import ltr
 from benchmarks.memory import resident_mb
 from benchmarks.resources import cpu_seconds, in_own_process
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.catalogues.tools import ToolText
+from ltr.data.tool_texts import ToolText
 from ltr.experiments.single_run import run_and_save
 from ltr.serving.pack import recall_of
 from ltr.serving.shortlist import MOST_SCORED

@@ -28,9 +28,10 @@ from ltr.errors import ConfigError, LtrError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.shard_evaluation import evaluate_directory
 from ltr.experiments.single_run import run_and_save
+from ltr.files.content_digests import digest_file
 from ltr.files.journal import append_line, read_journal
 from ltr.files.npz import read_arrays, write_arrays
-from ltr.files.reading import digest_file, zstd_module
+from ltr.files.reading import zstd_module
 from ltr.reporting.report import report_of
 from ltr.serving.outcomes import read_outcomes
 from ltr.storage.featurized_columns import load_columns

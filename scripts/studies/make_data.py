@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ltr.files.atomic_write import write_lines, write_text
-from ltr.files.disk_steps import make_directory
+from ltr.files.filesystem_operations import make_directory
 from studies.data_source import chat_log, team_set, tool_set
 from subcommands import ROOT, at_least
 

@@ -24,7 +24,8 @@ from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.training_columns import prepare
 from ltr.features.crossfit import trace_fold
-from ltr.serving.none_probability import none_probabilities, relevance_of, word_counts
+from ltr.serving.none_logit_inputs import relevance_of, word_counts
+from ltr.serving.none_probability import none_probabilities
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from ltr.training.none_logit import INPUTS, none_inputs, sigmoid

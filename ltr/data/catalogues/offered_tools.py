@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ltr.data.catalogues.tool_list_formats import DESCRIPTIONS, NAMES, SCHEMAS, listed_tool
-from ltr.data.catalogues.tools import ToolText
+from ltr.data.tool_texts import ToolText
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import FieldError, UsageError
 

@@ -1,15 +1,13 @@
 """The catalogue of tools: description and inputs of each, from any file that lists tools."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.catalogues.tool_list_formats import NEEDED, listed_tools
-from ltr.data.integer_codes import Codes, recoded
 from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.jsonlines import records
 from ltr.data.value_excerpts import excerpt
@@ -19,16 +17,10 @@ from ltr.files.reading import BYTE_ORDER_MARK, read_bytes
 
 if TYPE_CHECKING:
     from ltr.data.sample_reader import Samples
+from ltr.data.tool_texts import ToolText, replace_texts
 
 LARGEST_CATALOGUE = 256 << 20
 A_LINE = {"": "one JSON object a line is needed"}
-
-
-class ToolText(NamedTuple):
-    """The texts that describe a tool."""
-
-    description: str = ""
-    inputs: str = ""
 
 
 ToolCatalogue = Mapping[str, ToolText]
@@ -119,33 +111,3 @@ def foreign_catalogue(names: Collection[str], catalogue: ToolCatalogue) -> str:
     if not catalogue or 2 * named >= len(names):
         return ""
     return f"the catalogue names {named:,} of {len(names):,} tools; name one that has at least half of them, or none"
-
-
-def replace_texts(
-    names: tuple[IntArray, tuple[str, ...]],
-    texts: tuple[IntArray, tuple[ToolText, ...]],
-    text_of: Callable[[str, ToolText], ToolText],
-) -> tuple[IntArray, tuple[ToolText, ...]]:
-    """A text code for each row, and the texts: `text_of` the name and the present text of the row.
-
-    Names and texts come as codes and the table that they point into.
-    """
-    pairs, distinct = recoded(names[0] * len(texts[1]) + texts[0])
-    codes = Codes()
-    of_pair = [
-        codes[text_of(names[1][name], texts[1][text])]
-        for name, text in zip(*(part.tolist() for part in np.divmod(distinct, len(texts[1]))), strict=True)
-    ]
-    return np.array(of_pair)[pairs], tuple(codes)
-
-
-def tool_text(name: str, description: str = "", inputs: str = "") -> str:
-    """What an encoder reads of a tool; parts it does not have are left out.
-
-    >>> tool_text("get_weather", "Weather of a city", "city")
-    'Tool: get_weather. Description: Weather of a city Inputs: city'
-    >>> tool_text("get_weather")
-    'Tool: get_weather.'
-    """
-    parts = (("Description", description), ("Inputs", inputs))
-    return " ".join([f"Tool: {name}.", *(f"{part}: {text}" for part, text in parts if text)])

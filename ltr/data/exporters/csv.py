@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ltr.data.candidates import Candidates
 from ltr.data.exporters.registry import Exported, exporter
-from ltr.data.groups import Candidates
 from ltr.errors import UsageError
 from ltr.files.atomic_write import write_lines
 from ltr.files.path_arguments import AnyPath

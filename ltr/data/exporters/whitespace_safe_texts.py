@@ -2,7 +2,7 @@
 
 import re
 
-from ltr.data.groups import Candidates
+from ltr.data.candidates import Candidates
 
 UNSAFE = re.compile(r"[\s#\x00-\x20\x7f-\x9f]|%(?=[0-9A-F]{2})")
 

@@ -6,9 +6,6 @@ from typing import Literal
 
 import msgspec
 
-from ltr.data.catalogues.tool_list_formats import listed_tools
-from ltr.errors import FieldError
-
 Role = Literal["instruction", "user", "answer", "result"]
 
 TEXT_KEYS = ("text", "content", "refusal", "output", "result")  # of a part, in the order in which they are tried
@@ -87,29 +84,6 @@ def content_text(content: object, depth: int = 0) -> str:
     if isinstance(content, dict):
         return next((content_text(content[key], depth + 1) for key in TEXT_KEYS if content.get(key)), "")
     return ""
-
-
-def usable_tools(listed: object) -> tuple[tuple[Tool, ...], int]:
-    """The tools of a list as OpenAI, Anthropic, MCP and others write it, and how many entries are no tool with a name.
-
-    >>> usable_tools([{"type": "function", "function": {"name": "add", "description": "Adds."}}, 7])
-    ((Tool(name='add', description='Adds.'),), 1)
-    """
-    if isinstance(listed, dict):
-        pages = listed.get("tools")
-        named = pages if isinstance(pages, dict | list) else listed
-        listed = (
-            [{"name": name, **tool} for name, tool in named.items() if isinstance(tool, dict)]
-            if isinstance(named, dict)
-            else named
-        )
-    tools, unusable = [], 0
-    for entry in listed if isinstance(listed, list) else []:
-        try:
-            tools += [Tool(tool.name, tool.description) for tool in listed_tools([entry])]
-        except FieldError:
-            unusable += 1
-    return tuple(tools), unusable
 
 
 def looks_failed(result: str) -> bool:

@@ -4,9 +4,11 @@ from functools import lru_cache
 
 import msgspec
 
-from ltr.data.importers.conversations import FORCED, Call, Tool, usable_tools
+from ltr.data.catalogues.tool_list_formats import listed_tools
+from ltr.data.importers.conversations import FORCED, Call, Tool
 from ltr.data.importers.json_objects import Object, objects
 from ltr.data.importers.tally import Tally
+from ltr.errors import FieldError
 
 FREE_CHOICES = ("auto", "required", "any")
 MOST_TABLES = 64  # distinct lists of tools that are kept read
@@ -64,3 +66,26 @@ def call_in(entry: object) -> Call | None:
     arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
     call_id = next((entry[key] for key in ("id", "call_id", "toolCallId") if entry.get(key)), "")
     return call_of(name, arguments, call_id)
+
+
+def usable_tools(listed: object) -> tuple[tuple[Tool, ...], int]:
+    """The tools of a list as OpenAI, Anthropic, MCP and others write it, and how many entries are no tool with a name.
+
+    >>> usable_tools([{"type": "function", "function": {"name": "add", "description": "Adds."}}, 7])
+    ((Tool(name='add', description='Adds.'),), 1)
+    """
+    if isinstance(listed, dict):
+        pages = listed.get("tools")
+        named = pages if isinstance(pages, dict | list) else listed
+        listed = (
+            [{"name": name, **tool} for name, tool in named.items() if isinstance(tool, dict)]
+            if isinstance(named, dict)
+            else named
+        )
+    tools, unusable = [], 0
+    for entry in listed if isinstance(listed, list) else []:
+        try:
+            tools += [Tool(tool.name, tool.description) for tool in listed_tools([entry])]
+        except FieldError:
+            unusable += 1
+    return tuple(tools), unusable

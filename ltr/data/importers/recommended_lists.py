@@ -22,8 +22,8 @@ from ltr.data.schema import Candidate, Sample
 from ltr.data.source_files import SourceFile
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, FieldError, SampleError, UsageError, count
+from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import AnyPath, shown
-from ltr.files.reading import ContentDigest
 
 USER = ("user", "user_id")
 LIST = ("recommendations", "recommended", "items")

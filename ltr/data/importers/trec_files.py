@@ -14,8 +14,8 @@ from ltr.data.importers.whitespace_columns import Layout, as_numbers, read_field
 from ltr.data.source_files import SourceFile
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, SampleError
+from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import AnyPath, shown
-from ltr.files.reading import ContentDigest
 
 RUN = Layout(6, 5, "TOPIC Q0 DOC RANK SCORE TAG", (0, 2, 4))
 QRELS = Layout(4, 4, "TOPIC ITERATION DOC GRADE", (0, 2, 3))

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
-from ltr.data.catalogues.tools import ToolText
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.data.importers.packed_tokens import Words, as_tokens, same_tokens, stack_tokens, token_hashes
 from ltr.data.importers.ranked_groups import RankedGroups
 from ltr.data.importers.trec_files import Entries, Topics, read_qrels, read_trec_run
 from ltr.data.source_files import SourceFile
+from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError
 from ltr.files.path_arguments import AnyPath, shown
 

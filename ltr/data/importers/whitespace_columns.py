@@ -13,8 +13,9 @@ from ltr.arrays import LARGEST, FloatArray, IntArray
 from ltr.data.importers.packed_tokens import WORD, Words, as_tokens, as_words
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import SampleError
+from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import AnyPath, shown
-from ltr.files.reading import ContentDigest, read_line_blocks
+from ltr.files.reading import read_line_blocks
 
 LONGEST_TOKEN = 256
 FIRST_BYTES = np.array(

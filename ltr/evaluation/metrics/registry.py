@@ -229,3 +229,8 @@ def example(name: str, scores: list[float], labels: list[float], max_grade: floa
     ranking, truth = rank(scores, [0, len(scores)]), np.array(labels, dtype=float)
     blocks = tie_blocks(ranking, truth, Ties.EXPECTED, 1.0, max_grade=max_grade)
     return round(float(named(name)(blocks)[0]), 4)
+
+
+def is_served(metric: str) -> bool:
+    """Whether a metric is of the whole catalogue."""
+    return metric.endswith(CATALOGUE)

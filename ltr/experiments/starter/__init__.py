@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ltr.files.atomic_write import write_bytes
 from ltr.files.directory_lock import locked
-from ltr.files.disk_steps import make_directory
+from ltr.files.filesystem_operations import make_directory
 from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.path_arguments import AnyPath
 

@@ -3,16 +3,14 @@
 import numba
 import numpy as np
 
-BLOCK = 1024  # groups with a sum of their own: shorter sums lose fewer bits
-LANES = 8  # rows taken together; those beyond a group's end count as 0
+from ltr.training.kernels.floating_point_rules import FUSED
+
 LEAST = -708.0  # below it exp is no normal number, and vanishes beside that of the largest candidate
 LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693147180369123816490, 1.90821492927058770002e-10
 TO_INTEGER = (
     6755399441055744.0  # 1.5 * 2^52: a number added to it loses its fraction, and the last bits hold the integer
 )
 C = tuple(1.0 / float(np.prod(np.arange(1.0, n + 1.0))) for n in range(14))  # of the series: 1 / n!
-FUSED = {"contract"}  # a * b + c in one step, as a C compiler does, without reordering
-SUMS = FUSED | {"reassoc"}  # sums in another order, always the same one: several terms are added at once
 
 
 @numba.njit(error_model="numpy", fastmath=FUSED)

@@ -18,7 +18,8 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.training.kernels.compilation_cache import compiled
 from ltr.training.kernels.dispatch_by_size import Pass
-from ltr.training.kernels.exponential_in_lanes import BLOCK, LANES, SUMS, exponential
+from ltr.training.kernels.exponential_in_lanes import exponential
+from ltr.training.kernels.floating_point_rules import BLOCK, LANES, SUMS
 from ltr.training.kernels.tuple_arithmetic import centred, dot, inlined, jitted, plus, plus_pairs, read_numbers, zeros
 
 SAFE = 300.0  # scores up to here need no shift by the largest of their group

@@ -10,7 +10,8 @@ import numpy as np
 
 from ltr.training.kernels.compilation_cache import compiled
 from ltr.training.kernels.dispatch_by_size import Pass
-from ltr.training.kernels.exponential_in_lanes import BLOCK, FUSED, LANES, SUMS, exponential
+from ltr.training.kernels.exponential_in_lanes import exponential
+from ltr.training.kernels.floating_point_rules import BLOCK, FUSED, LANES, SUMS
 
 fused = numba.njit(error_model="numpy", fastmath=FUSED)
 summing = numba.njit(error_model="numpy", fastmath=SUMS)

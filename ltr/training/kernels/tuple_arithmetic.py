@@ -3,7 +3,7 @@
 import numba
 from numba.cpython.unsafe.tuple import tuple_setitem as put
 
-from ltr.training.kernels.exponential_in_lanes import SUMS
+from ltr.training.kernels.floating_point_rules import SUMS
 
 jitted = numba.njit(error_model="numpy", fastmath=SUMS)
 inlined = numba.njit(error_model="numpy", fastmath=SUMS, inline="always")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.groups import Candidates, Groups
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from studies.data_source.drafts import each_to_others
