@@ -5,7 +5,8 @@ import json
 import numpy as np
 
 from ltr.encoders.dense_vectors import Dense
-from ltr.features.fitted_features import FittedFeatures, fit_states
+from ltr.features.fitted_features import FittedFeatures
+from ltr.features.learned_states import fit_states
 
 VERBS = ["find", "book", "cancel", "list", "translate", "convert", "send", "draw"]
 THINGS = ["flights", "hotels", "weather", "stocks", "emails", "images", "files", "maps"]

@@ -4,7 +4,7 @@ import numpy as np
 
 from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.groups import read_groups
-from ltr.evaluation.column_scores import BestFeature
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord

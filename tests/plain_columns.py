@@ -12,9 +12,9 @@ from ltr.encoders.sparse_vectors import sparse_rows
 from ltr.encoders.vectors import stacked_rows, vectors_from
 from ltr.features.clauses import query_clauses
 from ltr.features.distinct_tools import distinct_tools
+from ltr.features.feature_context import Context
 from ltr.features.lexicon import Lexicon
 from ltr.features.linear_algebra import product
-from ltr.features.registry import Context
 from ltr.features.row_queries import row_queries
 from ltr.features.text_tables import looked_up, positions, table_texts
 from ltr.features.tool_ridge import query_grams

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ltr.evaluation.baselines import baselines, best_feature
-from ltr.evaluation.column_scores import BestFeature
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.evaluate import NoRelevant, Rules
 from ltr.evaluation.ranking import Ties, rank
 

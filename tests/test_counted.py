@@ -10,7 +10,8 @@ from ltr.data.groups import read_groups, select
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.registry import ENCODERS as REGISTERED
 from ltr.features.crossfit import Folds, SharedCounts, fit_features
-from ltr.features.fitted_features import Shard, counted, fit_states, reading
+from ltr.features.fitted_features import reading
+from ltr.features.learned_states import Shard, counted, fit_states
 from ltr.features.lexicon import Lexicon
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES, FeatureConfig, feature

@@ -6,7 +6,7 @@ import pytest
 from ltr.data.groups import read_groups, select
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, RunError, UsageError
-from ltr.features import crossfit, fitted_features
+from ltr.features import crossfit, learned_states
 from ltr.features.crossfit import fit_features, trace_fold
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig, feature
@@ -110,7 +110,7 @@ def test_counts_of_names_and_labels_alone_are_made_of_the_features_that_read_no_
         groups_of(tmp_path, tool_lines(traces=3)),
         [FeatureConfig("tool.hist"), FeatureConfig("tool.ridge")],
     )
-    assert list(fitted_features.named_parts(configs, groups, LetterEncoder())) == ["tool.hist"]
+    assert list(learned_states.named_parts(configs, groups, LetterEncoder())) == ["tool.hist"]
 
 
 def test_an_encoder_learns_from_queries_and_from_what_the_candidates_are_described_by(tmp_path):
@@ -221,7 +221,7 @@ def test_a_source_of_texts_that_fails_is_named_with_its_feature(tmp_path, querie
 
 def test_a_feature_that_learns_nothing_has_no_state():
     with pytest.raises(UsageError, match=r"the feature tool.rel learns nothing"):
-        fitted_features.state_of(FeatureConfig("tool.rel"), {})
+        learned_states.state_of(FeatureConfig("tool.rel"), {})
 
 
 def test_learners_in_memory_and_optimised_ones_see_all_folds_but_one_and_then_all(tmp_path):
@@ -244,7 +244,7 @@ def test_learners_in_memory_and_optimised_ones_see_all_folds_but_one_and_then_al
     try:
         fitted, phi = fit_features(configs, groups, "letters")
         assert fitted.states == ({"right": 12.0}, {"right": 12.0})
-        assert fitted_features.fit_states(configs, groups, fitted.encoder) == fitted.states
+        assert learned_states.fit_states(configs, groups, fitted.encoder) == fitted.states
         assert (phi == 10.0).all()  # each trace is a fold of two groups, each with one right candidate
     finally:
         for config in configs:

@@ -19,7 +19,7 @@ from ltr.cli.run_lines import trust_lines, weight_lines
 from ltr.config.run import RunConfig
 from ltr.data.config import DataConfig
 from ltr.errors import DataError, FileError, RangeError
-from ltr.evaluation.column_scores import BestFeature
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.experiments.l2_choice import settled
 from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save

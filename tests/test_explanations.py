@@ -5,7 +5,7 @@ from ltr.config.run import RunConfig
 from ltr.data.candidates import candidate_text
 from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
-from ltr.evaluation.column_scores import BestFeature
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.pipeline import run

@@ -12,8 +12,9 @@ from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import answered_query_words
 from ltr.features.clause_boundaries import clauses
+from ltr.features.plain_tool_text import plain_tool_text
 from ltr.features.registry import FeatureConfig
-from ltr.features.tokenization import plain_tool_text, stemmed_words
+from ltr.features.tokenization import stemmed_words
 from tests.builders import column_of, state_of, tool_lines, write_lines
 
 TRAIN = 14  # traces of LINES that states are fitted on

@@ -12,8 +12,8 @@ from ltr.data.groups import read_groups, select
 from ltr.encoders.hashed_ngrams import BUCKETS, HashEncoder, counts
 from ltr.experiments.pipeline import run
 from ltr.features.clause_boundaries import clauses
+from ltr.features.plain_tool_text import plain_tool_text
 from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.tokenization import plain_tool_text
 from ltr.serving.router import load
 from tests.builders import column_of, graph_lines, state_of, tool_lines, write_lines
 from tests.test_features_learned import HALF, parts, vector

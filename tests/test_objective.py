@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr.errors import ArrayError, DataError
-from ltr.evaluation.column_scores import linear_scores
+from ltr.evaluation.linear_scores import linear_scores
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.group_sample import joined, sampled
 from ltr.training.objective import derivatives, slope

@@ -15,9 +15,11 @@ from ltr.encoders.inverted_index import Postings
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.features import tool_vector_products
 from ltr.features.clauses import Clauses
-from ltr.features.fitted_features import FittedFeatures, fit_states
-from ltr.features.precomputed_tables import Tables, all_extended, tools_of_rows
-from ltr.features.registry import FEATURES, Context, FeatureConfig, ToolList
+from ltr.features.feature_context import Context
+from ltr.features.fitted_features import FittedFeatures
+from ltr.features.learned_states import fit_states
+from ltr.features.precomputed_tables import Tables, ToolList, all_extended, tools_of_rows
+from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.tool_vector_products import ToolVectors
 from tests.builders import LetterEncoder
 from tests.made import written

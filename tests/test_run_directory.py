@@ -12,7 +12,7 @@ from ltr.data.groups import read_groups
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import refuse_output
-from ltr.experiments.read_data import tools_to_rank
+from ltr.experiments.router_catalogue import tools_to_rank
 from ltr.experiments.single_run import run_and_save
 from ltr.serving.router import load
 from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken

@@ -13,8 +13,9 @@ from ltr.data.tool_texts import ToolText
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.experiments.single_run import run_and_save
 from ltr.features.crossfit import fit_features
+from ltr.features.precomputed_tables import ToolList
 from ltr.features.presets import ALL
-from ltr.features.registry import FeatureConfig, ToolList
+from ltr.features.registry import FeatureConfig
 from ltr.serving import prepared_tools, router, shortlist
 from ltr.serving.shortlist import Shortlist, learned_tools
 from tests.builders import LetterEncoder

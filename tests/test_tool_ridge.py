@@ -15,7 +15,8 @@ from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import tool_ridge
-from ltr.features.fitted_features import Shard, counted, fit_states, reading, state_of
+from ltr.features.fitted_features import reading
+from ltr.features.learned_states import Shard, counted, fit_states, state_of
 from ltr.features.lexicon import Lexicon
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted

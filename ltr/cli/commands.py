@@ -1,4 +1,4 @@
-"""The commands by name, and what Typer says of their arguments as one line."""
+"""The commands by name: each is loaded when it is asked for."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module

@@ -13,7 +13,7 @@ from ltr.configtext.config_file import read_document
 from ltr.configtext.parsed_document import Document, KeyPath, Value, path_text
 from ltr.data.config import DataConfig, paths_from, resolve_paths
 from ltr.data.schema import Kind
-from ltr.encoders.registry import AUTO, ENCODERS, encoder_kind, encoder_named
+from ltr.encoders.registry import AUTO, ENCODERS, best_installed, encoder_kind, encoder_named
 from ltr.engines.config import EngineConfig
 from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
 from ltr.evaluation.metrics.presets import PresetName
@@ -253,3 +253,18 @@ def schema() -> dict[str, Value]:
     described["$defs"][NoneConfig.__name__]["properties"]["source"]["examples"] = [LOG, f"{REMOVED}:0.2"]
     described["$defs"][AbstainConfig.__name__]["properties"]["rule"]["examples"] = [f"{rule}=0.05" for rule in RULES]
     return described
+
+
+def encoder_name(config: RunConfig) -> str:
+    """The encoder of a run: the named one, or the best that is installed."""
+    return best_installed() if config.encoder == AUTO else config.encoder
+
+
+def nothing_to_choose(config: RunConfig) -> RunConfig:
+    """The config where folds choose nothing: `recommended` stands for the same columns whatever the samples say."""
+    return replace(config, train=replace(config.train, choose=()))
+
+
+def listed_features(configs: Sequence[FeatureConfig]) -> tuple[str | dict[str, Any], ...]:
+    """The features as a config lists them."""
+    return tuple({"name": column.name, **column.options} if column.options else column.name for column in configs)

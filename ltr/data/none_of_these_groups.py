@@ -38,3 +38,8 @@ def left_out_warnings(num_none: int, of: str = "") -> Iterator[str]:
     """The same of so many groups."""
     if num_none:
         yield f"{of}none: {count(num_none, 'group')}, not used: nothing offered is right"
+
+
+def answered(groups: Groups) -> Groups | None:
+    """The groups for which something offered may be right; None where there is none."""
+    return None if groups.none is not None and (groups.none == RIGHT).all() else without_none(groups)

@@ -1,4 +1,4 @@
-"""The section `engine` of a config, and the engine that it asks for."""
+"""The section `engine` of a config."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.evaluation.column_scores import BestFeature, linear_scores
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
+from ltr.evaluation.linear_scores import linear_scores
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.ranking import Ranking, Ties, rank
 

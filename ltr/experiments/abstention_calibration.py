@@ -1,13 +1,11 @@
-"""A router that abstains: the threshold chosen on calibration traces, and the promise measured on others."""
+"""The threshold by which a router abstains, chosen on calibration traces."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
-from ltr.data.previous_tools import past_of
 from ltr.data.text_hashes import text_mark
 from ltr.evaluation.abstention_threshold import (
     ConfidentAnswers,
@@ -17,37 +15,12 @@ from ltr.evaluation.abstention_threshold import (
     risk_threshold,
     upper_limit,
 )
-from ltr.experiments.cross_fitted_scores import ScoredGroups, fold_models
-from ltr.experiments.none_of_these_training import learn_none, none_source
-from ltr.experiments.past_from_own_choices import with_own_past
-from ltr.experiments.progress import OnProgress, silent
+from ltr.experiments.cross_fitted_scores import ScoredGroups
 from ltr.serving.router import Router
 from ltr.storage.abstain_rule import RISK, AbstainRule
 from ltr.training.temperature import helpful_temperature
 
 MOST_NAMES = 5_000  # of calibration data that a model keeps marks of
-
-
-def with_none_and_abstaining(
-    router: Router, config: RunConfig, groups: tuple[Groups, Groups | None], on_progress: OnProgress = silent
-) -> Router:
-    """The router with what is learned while its weights are held: P(none), and when it abstains.
-
-    `groups`: those it was trained on, and those that calibrate.
-    """
-    train, calibrate = groups
-    source = none_source(config.none, train, config.seed)
-    if source is None and config.abstain.chosen is None:
-        return router
-    if calibrate is not None and past_of(calibrate.candidates) == "labels":
-        calibrate = with_own_past(router, calibrate)[0]
-    models = fold_models(config, router.trainer, train, () if source is None else (source.none,), on_progress)
-    router = replace(router, none=None if source is None else learn_none(config, source, models))
-    if config.abstain.chosen is None or calibrate is None:
-        return router
-    scored = models.scored(train)
-    rule = abstaining(router, config.abstain.chosen, calibrate, scored, models.of_groups(train), config.seed)
-    return replace(router, abstain=rule)
 
 
 def newest_time(*several: Groups) -> float | None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ltr.config.run import RunConfig
+from ltr.config.run import RunConfig, encoder_name
 from ltr.config.sweeps import Point
 from ltr.data.candidates import Candidates
 from ltr.data.config import source_names
@@ -21,7 +21,6 @@ from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Digests, is_finished, refuse_other_task, task_of
 from ltr.experiments.shared_inputs import SharedInputs, columns_key
 from ltr.experiments.single_run import run_and_save
-from ltr.experiments.training_columns import encoder_name
 from ltr.files.atomic_write import remove_leftovers
 from ltr.files.directory_lock import locked
 from ltr.files.path_arguments import STDIN, AnyPath

@@ -14,13 +14,12 @@ from ltr.experiments.abstention_evaluation import with_abstention
 from ltr.experiments.none_of_these_evaluation import with_none
 from ltr.experiments.past_from_own_choices import with_own_past
 from ltr.experiments.run_preconditions import refuse_given_probabilities
-from ltr.experiments.warnings import outdone_warnings
 from ltr.experiments.whole_catalogue_evaluation import NOT_SERVED, catalogue_to_rank, with_catalogue
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, over_best_feature
+from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, outdone_warnings, over_best_feature
 from ltr.results.evaluation_rules import rules
 from ltr.results.hits_and_mistakes_by_tool import by_tool
 from ltr.results.metrics_record import metrics_record

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.config.run import RunConfig
+from ltr.config.run import RunConfig, nothing_to_choose
 from ltr.data.groups import Groups, select
 from ltr.data.none_candidates import RIGHT
 from ltr.data.none_of_these_groups import none_warnings, without_none
 from ltr.encoders.registry import AUTO
 from ltr.engines.open_engine import warn_without_shards
 from ltr.errors import UsageError
+from ltr.experiments.negative_sampling import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.read_data import drawn
-from ltr.experiments.training_columns import nothing_to_choose, prepare
+from ltr.experiments.training_columns import prepare
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from ltr.arrays import FloatArray
-from ltr.config.run import RunConfig, feature_configs
+from ltr.config.run import RunConfig, encoder_name, feature_configs, nothing_to_choose
 from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
 from ltr.data.none_of_these_groups import groups_to_learn
@@ -15,10 +15,9 @@ from ltr.engines.engine import Engine
 from ltr.engines.open_engine import open_engine
 from ltr.errors import DataError, count
 from ltr.experiments.featurize import Featurized, auto_encoder, with_none_rows
+from ltr.experiments.negative_sampling import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.read_data import drawn
-from ltr.experiments.training_columns import encoder_name, nothing_to_choose
-from ltr.experiments.warnings import feature_warnings
+from ltr.experiments.training_columns import feature_warnings
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.path_arguments import AnyPath

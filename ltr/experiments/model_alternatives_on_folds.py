@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.config.run import RunConfig
+from ltr.config.run import RunConfig, encoder_name
 from ltr.data.groups import Groups, select
 from ltr.data.previous_tools import past_of
 from ltr.data.splits import TIME, fold_indices
@@ -19,10 +19,9 @@ from ltr.experiments.model_alternatives import Alternative, default_of, paths
 from ltr.experiments.negative_sampling import DRAWN, MOST_WHOLE, WHOLE, draw_negatives
 from ltr.experiments.past_from_own_choices import both_pasts
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.read_data import tools_to_rank
+from ltr.experiments.router_catalogue import tools_to_rank
 from ltr.experiments.sampling_correction import score_offset
 from ltr.experiments.shared_inputs import SharedInputs
-from ltr.experiments.training_columns import encoder_name
 from ltr.experiments.whole_catalogue_evaluation import is_short
 from ltr.features.prior_weights import prior_of
 from ltr.training.group_losses import group_losses

@@ -8,13 +8,12 @@ from itertools import compress
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.config.run import RunConfig
+from ltr.config.run import RunConfig, listed_features
 from ltr.errors import DataError, UsageError
 from ltr.experiments.model_alternatives import Alternative, alternatives, default_of
 from ltr.experiments.model_alternatives_on_folds import on_folds
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.shared_inputs import SharedInputs
-from ltr.experiments.training_columns import listed_features
 from ltr.features.presets import RECOMMENDED
 from ltr.logs import stage
 from ltr.storage.training_record import AlternativeRecord, RecommendedChoiceRecord

@@ -6,12 +6,14 @@ from typing import Final
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.config.run import RunConfig
 from ltr.data.added_negatives import Additions, with_additions
-from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.draw_rules_and_probabilities import NEAR, RANDOM
 from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
 from ltr.data.text_hashes import hashed, mixed
+from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import UsageError
 from ltr.features.nearest_tools import NearestTools
 
@@ -133,3 +135,14 @@ class _Rule:
         codes = np.flatnonzero(free)
         hashes = mixed(mixed(self.group_hash[group : group + 1]) ^ self.tool_hash[codes])
         return codes[np.argsort(hashes, kind="stable")[:count]]
+
+
+def drawn(groups: Groups, config: RunConfig) -> Groups:
+    """The groups with the tools that data.negatives adds to their candidates."""
+    data = config.data
+    if data.negatives is None:
+        return groups
+    if data.tools is None:
+        raise UsageError("negatives are drawn from a catalogue: name one with --tools (data.tools)")
+    encoder = best_installed() if config.encoder == AUTO else config.encoder
+    return draw_negatives(groups, read_tools(data.tools), data.negatives, encoder=encoder, seed=config.seed)

@@ -11,20 +11,22 @@ from ltr.data.previous_tools import past_of
 from ltr.encoders.registry import AUTO
 from ltr.evaluation.baselines import best_feature
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
-from ltr.experiments.abstention_calibration import with_none_and_abstaining
+from ltr.experiments.abstention_calibration import abstaining
+from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.cross_validation import cross_validate
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.l2_choice import Settled, judged_by, settled, validation
 from ltr.experiments.model_selection import chosen
-from ltr.experiments.past_from_own_choices import rows_to_learn
+from ltr.experiments.none_of_these_training import learn_none, none_source
+from ltr.experiments.past_from_own_choices import rows_to_learn, with_own_past
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.read_data import tools_to_rank
 from ltr.experiments.resolved_config import decided
+from ltr.experiments.router_catalogue import tools_to_rank
 from ltr.experiments.sampling_correction import score_offset
+from ltr.experiments.settings_choice_warnings import choice_warnings
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.training_columns import Prepared
-from ltr.experiments.warnings import choice_warnings
-from ltr.features.fitted_features import named_parts
+from ltr.features.learned_states import named_parts
 from ltr.features.prior_weights import prior_of
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import EvaluatedRanking
@@ -143,3 +145,25 @@ def _recorded(
         validated=settings.by_validation,
         choice=choice,
     )
+
+
+def with_none_and_abstaining(
+    router: Router, config: RunConfig, groups: tuple[Groups, Groups | None], on_progress: OnProgress = silent
+) -> Router:
+    """The router with what is learned while its weights are held: P(none), and when it abstains.
+
+    `groups`: those it was trained on, and those that calibrate.
+    """
+    train, calibrate = groups
+    source = none_source(config.none, train, config.seed)
+    if source is None and config.abstain.chosen is None:
+        return router
+    if calibrate is not None and past_of(calibrate.candidates) == "labels":
+        calibrate = with_own_past(router, calibrate)[0]
+    models = fold_models(config, router.trainer, train, () if source is None else (source.none,), on_progress)
+    router = replace(router, none=None if source is None else learn_none(config, source, models))
+    if config.abstain.chosen is None or calibrate is None:
+        return router
+    scored = models.scored(train)
+    rule = abstaining(router, config.abstain.chosen, calibrate, scored, models.of_groups(train), config.seed)
+    return replace(router, abstain=rule)

@@ -7,17 +7,13 @@ from typing import Any
 from ltr.arrays import vanishing
 from ltr.audit.checks_before_training import quick_findings
 from ltr.config.run import RunConfig
-from ltr.data.candidates import Candidates
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.config import DataConfig
 from ltr.data.data_frame_rows import TableRows
 from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import none_warnings, without_none
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
-from ltr.data.tool_texts import ToolText
-from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError, SampleError, UsageError
-from ltr.experiments.negative_sampling import draw_negatives
+from ltr.experiments.negative_sampling import drawn
 from ltr.experiments.run_preconditions import (
     refuse_fitted,
     refuse_given_probabilities,
@@ -88,32 +84,6 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
     warnings = _warnings(train, held, data)  # of what the files say: drawn rows follow a rule of their own
     train, held = drawn(train, config), {name: drawn(groups, config) for name, groups in held.items()}
     return Loaded((train, state), held.get("valid"), held.get("test"), held.get("calibrate"), warnings)
-
-
-def drawn(groups: Groups, config: RunConfig) -> Groups:
-    """The groups with the tools that data.negatives adds to their candidates."""
-    data = config.data
-    if data.negatives is None:
-        return groups
-    if data.tools is None:
-        raise UsageError("negatives are drawn from a catalogue: name one with --tools (data.tools)")
-    encoder = best_installed() if config.encoder == AUTO else config.encoder
-    return draw_negatives(groups, read_tools(data.tools), data.negatives, encoder=encoder, seed=config.seed)
-
-
-def tools_to_rank(candidates: Candidates, data: DataConfig) -> ToolCatalogue | None:
-    """What a router ranks when a query comes alone: the tools of the training samples, and all of data.tools.
-
-    Of two texts that the samples give a tool the first counts. None for graphs.
-    """
-    if candidates.kind != "tool":
-        return None
-    tools: dict[str, ToolText] = {}
-    for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
-        tools.setdefault(candidates.name_texts[name], candidates.tool_texts[text])
-    if data.tools is None or candidates.features is not None:  # columns hold their texts: no catalogue was read
-        return tools
-    return {**tools, **read_tools(data.tools)}
 
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:

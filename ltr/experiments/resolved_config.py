@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from ltr.config.run import RunConfig
+from ltr.config.run import RunConfig, listed_features
 from ltr.data.schema import Kind
 from ltr.engines.config import EngineConfig
 from ltr.evaluation.metrics.registry import all_named
-from ltr.experiments.training_columns import Prepared, listed_features
+from ltr.experiments.training_columns import Prepared
 from ltr.features.fitted_features import FittedFeatures
 
 

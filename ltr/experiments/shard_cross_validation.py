@@ -18,9 +18,9 @@ from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, FileError
 from ltr.evaluation.evaluate import Rules
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
-from ltr.experiments.column_source import NUMBERS, ColumnSource
 from ltr.experiments.l2_choice import chosen_l2, judging_rules
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.training_shard_reader import NUMBERS, ColumnSource
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.temporary_directory import temporary_directory

@@ -11,8 +11,7 @@ import numpy as np
 from ltr.config.run import RunConfig
 from ltr.data.fingerprint import fingerprint
 from ltr.data.groups import Groups
-from ltr.data.none_candidates import RIGHT
-from ltr.data.none_of_these_groups import without_none
+from ltr.data.none_of_these_groups import answered
 from ltr.data.previous_tools import past_of
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.engines.open_engine import open_engine
@@ -24,13 +23,12 @@ from ltr.evaluation.metrics.registry import CATALOGUE
 from ltr.evaluation.ranking import Ties
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.run_preconditions import refuse_given_probabilities
-from ltr.experiments.warnings import outdone_warnings
 from ltr.files.atomic_write import write_lines
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, refuse_nothing_right
+from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, outdone_warnings, refuse_nothing_right
 from ltr.results.evaluation_rules import rules_up_to
 from ltr.results.hashed_queries import without_texts
 from ltr.results.hits_and_mistakes_by_tool import tool_counts, tool_records
@@ -232,8 +230,3 @@ def refuse_whole(router: Router, config: RunConfig, also: Collection[str]) -> No
     }
     if problem := next((name for name, is_asked in need_all.items() if is_asked), ""):
         raise UsageError(f"{problem}: not measured shard by shard; name files instead of a directory of columns")
-
-
-def answered(groups: Groups) -> Groups | None:
-    """The groups for which something offered may be right; None where there is none."""
-    return None if groups.none is not None and (groups.none == RIGHT).all() else without_none(groups)

@@ -8,10 +8,11 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray, distinct
-from ltr.config.run import RunConfig, feature_configs
+from ltr.config.run import RunConfig, feature_configs, nothing_to_choose
 from ltr.data.candidates import Past
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Groups
+from ltr.data.none_of_these_groups import answered
 from ltr.data.previous_tools import past_of
 from ltr.data.source_files import SourceFile
 from ltr.data.splits import TIME
@@ -19,19 +20,19 @@ from ltr.data.tool_texts import ToolText
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import alone, best_of
-from ltr.evaluation.column_scores import BestFeature
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
-from ltr.experiments.column_source import ColumnSource, trace_codes
 from ltr.experiments.l2_choice import Settled, choice_by_folds, judged_by
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import APPLIED
 from ltr.experiments.resolved_config import decided_by
 from ltr.experiments.run_preconditions import fitted_on_all, refuse_given_probabilities, refuse_half_sections
+from ltr.experiments.settings_choice_warnings import choice_warnings
 from ltr.experiments.shard_cross_validation import cross_validate_shards
-from ltr.experiments.shard_evaluation import Wanted, WholeGroups, answered, evaluate_shards
-from ltr.experiments.training_columns import nothing_to_choose, refuse_other_features
-from ltr.experiments.warnings import choice_warnings
-from ltr.features.fitted_features import named_parts
+from ltr.experiments.shard_evaluation import Wanted, WholeGroups, evaluate_shards
+from ltr.experiments.training_columns import refuse_other_features
+from ltr.experiments.training_shard_reader import ColumnSource, trace_codes
+from ltr.features.learned_states import named_parts
 from ltr.features.prior_weights import prior_of
 from ltr.files.mergeable_tables import Merging, Part, merged
 from ltr.files.path_arguments import AnyPath

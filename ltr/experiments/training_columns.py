@@ -1,25 +1,22 @@
 """The columns of training groups: given, or made by features that are fitted on them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.config.run import RunConfig, feature_configs
+from ltr.config.run import RunConfig, encoder_name, feature_configs
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
 from ltr.data.supplied_feature_names import refuse_other_columns, unnamed
-from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.warnings import feature_warnings
 from ltr.features.crossfit import SharedCounts, fit_features
 from ltr.features.fitted_features import FittedFeatures
 from ltr.features.presets import RECOMMENDED
-from ltr.features.registry import FeatureConfig
+from ltr.features.tool_popularity import strength_by_moments
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +96,12 @@ def refuse_other_features(config: RunConfig, named: tuple[str, ...], borne: tupl
         raise UsageError(f"the samples bear the ready features {', '.join(borne)}; the config names {', '.join(named)}")
 
 
-def encoder_name(config: RunConfig) -> str:
-    """The encoder of a run: the named one, or the best that is installed."""
-    return best_installed() if config.encoder == AUTO else config.encoder
-
-
-def nothing_to_choose(config: RunConfig) -> RunConfig:
-    """The config where folds choose nothing: `recommended` stands for the same columns whatever the samples say."""
-    return replace(config, train=replace(config.train, choose=()))
-
-
-def listed_features(configs: Sequence[FeatureConfig]) -> tuple[str | dict[str, Any], ...]:
-    """The features as a config lists them."""
-    return tuple({"name": column.name, **column.options} if column.options else column.name for column in configs)
+def feature_warnings(features: FittedFeatures) -> Iterator[str]:
+    """Which columns say nothing, and why."""
+    for config, state in zip(features.configs, features.states, strict=True):
+        is_estimated = config.name == "tool.lift" and "strength" not in config.options
+        if is_estimated and state and strength_by_moments(state["wins"], state["chance"]) == float("inf"):
+            yield (
+                "tool.lift is 0 for every tool: chance alone explains that some are right more often than others; "
+                "to use it all the same, write {name: tool.lift, strength: 5} in its place under `features`"
+            )

@@ -16,8 +16,8 @@ from ltr.evaluation.evaluate import Evaluation, NoRelevant, evaluate_by
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import on_catalogue
 from ltr.evaluation.ranking import rank
-from ltr.features.precomputed_tables import Tables
-from ltr.features.registry import StateMemo, ToolList
+from ltr.features.feature_context import StateMemo
+from ltr.features.precomputed_tables import Tables, ToolList
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CatalogueCounts, EvaluatedRanking
 from ltr.results.prompt_token_savings import PromptSums, added, tool_tokens

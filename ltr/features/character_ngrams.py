@@ -11,8 +11,10 @@ from ltr.encoders.hashed_ngrams import BUCKETS, COUNTED, Counts, HashEncoder, co
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.features.clauses import Clauses, query_clauses
 from ltr.features.distinct_tools import distinct_tools
+from ltr.features.feature_context import Context
 from ltr.features.graph_tables import graph_tables
-from ltr.features.registry import Context, ToolList, feature
+from ltr.features.precomputed_tables import ToolList
+from ltr.features.registry import feature
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.tool_vector_products import ToolVectors

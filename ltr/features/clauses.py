@@ -8,7 +8,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, Ragged, offsets_of
 from ltr.data.candidates import Candidates
 from ltr.data.integer_codes import Codes
-from ltr.features.registry import Context
+from ltr.features.feature_context import Context
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,22 +13,12 @@ from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups, select
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.protocol import Encoder
-from ltr.features.fitted_features import (
-    FittedFeatures,
-    Shard,
-    called,
-    column_of,
-    counted,
-    counting_key,
-    learned_alike,
-    merge_of,
-    reading,
-    refuse_other_kind,
-    state_of,
-)
+from ltr.features.feature_context import Context
+from ltr.features.fitted_features import FittedFeatures, called, column_of, reading, refuse_other_kind
+from ltr.features.learned_states import Shard, counted, counting_key, learned_alike, merge_of, state_of
 from ltr.features.learner_output_checks import alike
 from ltr.features.lexicon import Lexicon
-from ltr.features.registry import FEATURES, Context, FeatureConfig
+from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted, Optimised
 from ltr.files.mergeable_tables import merged, merges_without_each, parts_without_each
 from ltr.logs import LOG, stage

@@ -22,21 +22,12 @@ from ltr.encoders.registry import encoder_kind
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
 from ltr.features.crossfit import FEWEST_TRACES, OnFold, encoded_texts, states_without_each, trace_fold
-from ltr.features.fitted_features import (
-    FittedFeatures,
-    Shard,
-    column_of,
-    counted,
-    counting_key,
-    learned_alike,
-    merge_of,
-    reading,
-    refuse_other_kind,
-    state_of,
-)
+from ltr.features.feature_context import Context
+from ltr.features.fitted_features import FittedFeatures, column_of, reading, refuse_other_kind
+from ltr.features.learned_states import Shard, counted, counting_key, learned_alike, merge_of, state_of
 from ltr.features.learner_output_checks import alike
 from ltr.features.lexicon import Lexicon
-from ltr.features.registry import FEATURES, Context, FeatureConfig
+from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted, InMemory
 from ltr.files.freed_memory import return_freed_memory
 from ltr.files.mergeable_tables import Merging, Part, all_merged, merged

@@ -6,8 +6,8 @@ import numpy as np
 
 from ltr.arrays import IntArray, distinct
 from ltr.data.candidates import Candidates
-from ltr.features.registry import Context
-from ltr.features.tokenization import plain_tool_text
+from ltr.features.feature_context import Context
+from ltr.features.plain_tool_text import plain_tool_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from ltr.arrays import State
 from ltr.errors import DataError
-from ltr.features.registry import Context
+from ltr.features.feature_context import Context
 from ltr.files.mergeable_tables import Part, texts_of
 
 

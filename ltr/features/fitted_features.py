@@ -2,26 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray, State
 from ltr.data.candidates import Candidates
-from ltr.data.groups import Groups
 from ltr.data.schema import Kind
 from ltr.encoders.cached_encoder import CachedEncoder, encoded_lists
 from ltr.encoders.protocol import Encoder, Role
 from ltr.errors import DataError, UsageError
-from ltr.features.learner_output_checks import refuse_other_part, refuse_other_state
+from ltr.features.feature_context import Context, StateMemo, TextSource
 from ltr.features.lexicon import Lexicon
-from ltr.features.precomputed_tables import Tables, tools_of_rows
-from ltr.features.registry import FEATURES, Context, FeatureConfig, StateMemo, TextSource, ToolList, text_sources
-from ltr.features.state_learners import Counted, Optimised, option_names
+from ltr.features.precomputed_tables import Tables, ToolList, tools_of_rows
+from ltr.features.registry import FEATURES, FeatureConfig, text_sources
+from ltr.features.state_learners import option_names
 from ltr.features.write_protection import write_protected
-from ltr.files.learned_state_types import declared_type, refuse_other_type
-from ltr.files.mergeable_tables import Part, merged, spilled
 from ltr.plugins import OURS, origin_prefix, plugin_errors
 
 
@@ -72,50 +68,6 @@ class FittedFeatures:
         return tuple(_prepared(config, tools, state, context) for config, state in pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Groups of whole traces, and the context in which features read them."""
-
-    groups: Groups
-    context: Context
-
-
-def learned_alike(configs: Sequence[FeatureConfig]) -> dict[object, list[int]]:
-    """The places of the features that learn, those that learn the same together."""
-    learners: dict[object, list[int]] = {}
-    for place, config in enumerate(configs):
-        if learner := FEATURES[config.name].learner:
-            learners.setdefault((learner, *_learned_options(config)), []).append(place)
-    return learners
-
-
-def fit_states(
-    configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder, lexicon: Lexicon | None = None
-) -> tuple[State | None, ...]:
-    """What each feature learns from the groups, in one shard; None for one that learns nothing."""
-    shard = Shard(groups, reading(configs, groups.candidates, encoder, Lexicon() if lexicon is None else lexicon))
-    states: list[State | None] = []
-    for config in configs:
-        learner = FEATURES[config.name].learner
-        if isinstance(learner, Counted):
-            states.append(state_of(config, counted(config, learner, shard)))
-        elif isinstance(learner, Optimised):
-            states.append(state_of(config, [shard], shard.context))
-        else:
-            states.append(state_of(config, groups, shard.context) if learner else None)
-    return tuple(states)
-
-
-def named_parts(configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder) -> dict[str, Part]:
-    """What the features that read names and labels alone count in the groups, by feature."""
-    shard, parts = Shard(groups, Context(encoder)), dict[str, Part]()
-    for config in configs:
-        learner = FEATURES[config.name].learner
-        if isinstance(learner, Counted) and learner.by_name and learner.merge is merged:
-            parts[config.name] = counted(config, learner, shard)
-    return parts
-
-
 def reading(
     configs: Sequence[FeatureConfig],
     candidates: Candidates,
@@ -132,33 +84,6 @@ def reading(
             of_sources[source] = role, context.shared(source, candidates).texts
     context.vectors.update(encoded_lists(encoder, of_sources))
     return context
-
-
-def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
-    """The part of a shard."""
-    part = called(config, learner.count, shard.groups, shard.context)
-    if learner.merge is merged:
-        refuse_other_part(config.name, part)
-        return spilled(part)
-    return part
-
-
-def merge_of(config: FeatureConfig, learner: Counted) -> Callable[[Any, Any], Any]:
-    """What makes one part of two."""
-    return partial(called, config, learner.merge)
-
-
-def state_of(config: FeatureConfig, *source: Any) -> State:
-    """The state that the feature makes of what it learned from: a part, shards or groups; of the type it declares."""
-    learner = FEATURES[config.name].learner
-    if learner is None:
-        raise UsageError(f"the feature {config.name} learns nothing")
-    state: State = called(config, learner.state, *source)
-    if FEATURES.source(config.name) != OURS:
-        refuse_other_state(config.name, state)
-        if declared := declared_type(learner.state):
-            refuse_other_type(state, declared, f"the feature {config.name}: the state that its fit returned")
-    return state
 
 
 def column_of(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
@@ -195,18 +120,6 @@ def called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any)
 def _options(config: FeatureConfig, function: Callable[..., Any]) -> dict[str, float]:
     """Those options of the config that the function takes."""
     return {name: config.options[name] for name in option_names(function) if name in config.options}
-
-
-def counting_key(config: FeatureConfig, learner: Counted) -> object:
-    """What two features share whose parts are the same."""
-    return learner.count, learner.merge, *_options(config, learner.count).items()
-
-
-def _learned_options(config: FeatureConfig) -> list[tuple[str, float]]:
-    """Those options of the config that its learner takes."""
-    learner = FEATURES[config.name].learner
-    functions = learner.functions if learner else ()
-    return [option for function in functions for option in _options(config, function).items()]
 
 
 def refuse_other_kind(kind: str, candidates: Candidates) -> None:

@@ -7,8 +7,9 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, Ragged, code_sums, means, offsets_of
 from ltr.data.candidates import Candidates
 from ltr.data.integer_codes import Codes
+from ltr.features.feature_context import Context
 from ltr.features.graph_tables import graph_tables
-from ltr.features.registry import Context, feature
+from ltr.features.registry import feature
 from ltr.features.row_queries import row_queries
 from ltr.features.tokenization import TOKEN
 

@@ -13,8 +13,8 @@ from ltr.data.candidates import Candidates
 from ltr.data.graphs import Graph
 from ltr.data.groups import Groups, right_rows
 from ltr.data.integer_codes import Codes
-from ltr.features.registry import Context
-from ltr.features.tokenization import plain_tool_text
+from ltr.features.feature_context import Context
+from ltr.features.plain_tool_text import plain_tool_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from ltr.data.groups import Groups, right_rows
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.features.edge_tables import EDGES, edge_keys, edge_table, spelled_edges, table_edges
 from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
+from ltr.features.feature_context import Context
 from ltr.features.graph_tables import graph_tables, right_graphs
 from ltr.features.linear_algebra import all_dots
 from ltr.features.option_ranges import Positive
-from ltr.features.registry import Context, feature
+from ltr.features.registry import feature
 from ltr.features.row_queries import query_texts, row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, positions

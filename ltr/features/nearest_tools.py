@@ -14,7 +14,7 @@ from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.encoders.vectors import Vectors
 from ltr.features.lexicon import Lexicon
 from ltr.features.linear_algebra import all_dots
-from ltr.features.tokenization import plain_tool_text
+from ltr.features.plain_tool_text import plain_tool_text
 
 QUERIES_AT_ONCE = 256
 DIGITS = 9  # of a cosine: kernels of other processors differ in the last ones

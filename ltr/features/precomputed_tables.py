@@ -2,13 +2,42 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
 from ltr.arrays import IntArray, distinct
 from ltr.data.candidates import Candidates
-from ltr.features.registry import StateMemo, ToolList
+from ltr.features.feature_context import StateMemo
+from ltr.features.plain_tool_text import plain_tool_text
+
+if TYPE_CHECKING:
+    from ltr.data.tool_texts import ToolText
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """Tools that a feature prepares: distinct pairs of a name and a text, in no order that means anything."""
+
+    names: tuple[str, ...]
+    texts: "tuple[ToolText, ...]"
+
+    def part(self, first: int, last: int) -> "ToolList":
+        """Those of the places first:last."""
+        return ToolList(self.names[first:last], self.texts[first:last])
+
+    @property
+    def plain_texts(self) -> tuple[str, ...]:
+        """What learned features read of each."""
+        return tuple(plain_tool_text(name, text.description) for name, text in zip(self.names, self.texts, strict=True))
+
+
+class Table(Protocol):
+    """What a feature prepares of tools: an array with a row for each, or an object with this method."""
+
+    def extended(self, more: Self) -> Self:
+        """The rows of this, then those of tools that came later."""
+        ...
 
 
 def tools_of_rows(candidates: Candidates, context: object) -> tuple[ToolList, IntArray]:

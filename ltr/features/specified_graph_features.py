@@ -5,7 +5,8 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, group_sums
 from ltr.data.candidates import Candidates
 from ltr.data.graphs import graph_text
-from ltr.features.registry import Context, feature
+from ltr.features.feature_context import Context
+from ltr.features.registry import feature
 from ltr.features.row_queries import RowTexts, query_texts, row_queries
 
 SHORT_QUERY = 5  # words

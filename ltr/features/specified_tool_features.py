@@ -5,7 +5,8 @@ import numpy as np
 from ltr.arrays import FloatArray, State, distinct
 from ltr.data.candidates import Candidates
 from ltr.data.tool_texts import tool_text
-from ltr.features.registry import Context, feature
+from ltr.features.feature_context import Context
+from ltr.features.registry import feature
 from ltr.features.row_queries import RowTexts, query_texts, row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.tool_popularity import count_wins

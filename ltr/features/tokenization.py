@@ -23,15 +23,6 @@ def pieces(name: str) -> str:
     return " ".join(TOKEN.findall(BOUNDARY.sub(" ", name))).lower()
 
 
-def plain_tool_text(name: str, description: str = "") -> str:
-    """The text of a tool that learned features read: the pieces of its name, then its description.
-
-    >>> plain_tool_text("getWeather", "Weather of a city"), plain_tool_text("getWeather")
-    ('get weather: Weather of a city', 'get weather')
-    """
-    return f"{pieces(name)}: {description}" if description else pieces(name)
-
-
 def stem(word: str) -> str:
     """The word without a light English suffix, so that forms of one word meet.
 

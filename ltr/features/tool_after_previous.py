@@ -5,8 +5,9 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, State, code_sums, distinct, most_frequent
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups
+from ltr.features.feature_context import Context
 from ltr.features.option_ranges import Positive
-from ltr.features.registry import Context, feature
+from ltr.features.registry import feature
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, positions, spelled_table, table_texts
 from ltr.files.learned_state_types import Floats, Integers, Record, TextTable, learns

@@ -7,7 +7,9 @@ import numpy as np
 from ltr.arrays import FloatArray, State, code_sums
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups
-from ltr.features.registry import Context, ToolList, feature
+from ltr.features.feature_context import Context
+from ltr.features.precomputed_tables import ToolList
+from ltr.features.registry import feature
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts
 from ltr.files.learned_state_types import Floats, Integers, TextTable, learns

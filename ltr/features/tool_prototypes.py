@@ -9,9 +9,11 @@ from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_f
 from ltr.features.clauses import query_clauses
 from ltr.features.distinct_tools import distinct_tools
 from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
+from ltr.features.feature_context import Context
 from ltr.features.graph_tables import graph_tables
 from ltr.features.option_ranges import Positive
-from ltr.features.registry import Context, ToolList, feature
+from ltr.features.precomputed_tables import ToolList
+from ltr.features.registry import feature
 from ltr.features.right_answers import Answers, right_answers
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted

@@ -14,9 +14,11 @@ from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.errors import UsageError
 from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
+from ltr.features.feature_context import Context
 from ltr.features.linear_algebra import PositiveDefinite, all_dots
 from ltr.features.option_ranges import Positive
-from ltr.features.registry import Context, ToolList, feature
+from ltr.features.precomputed_tables import ToolList
+from ltr.features.registry import feature
 from ltr.features.right_answers import right_answers
 from ltr.features.row_queries import query_texts, row_queries
 from ltr.features.state_learners import Counted

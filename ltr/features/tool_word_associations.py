@@ -10,9 +10,11 @@ from ltr.data.groups import Groups
 from ltr.encoders.inverted_index import Postings
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.features.distinct_tools import distinct_tools
+from ltr.features.feature_context import Context
 from ltr.features.lexicon import Lexicon
 from ltr.features.linear_algebra import product
-from ltr.features.registry import Context, ToolList, feature
+from ltr.features.precomputed_tables import ToolList
+from ltr.features.registry import feature
 from ltr.features.right_answers import right_answers
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted

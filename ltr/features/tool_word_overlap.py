@@ -9,8 +9,10 @@ from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.features.distinct_tools import distinct_tools
+from ltr.features.feature_context import Context
 from ltr.features.lexicon import Lexicon
-from ltr.features.registry import Context, ToolList, feature
+from ltr.features.precomputed_tables import ToolList
+from ltr.features.registry import feature
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import place_of, spelled_table, table_texts

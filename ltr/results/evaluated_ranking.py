@@ -15,8 +15,8 @@ from ltr.data.previous_tools import past_of
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.abstention_measures import AbstentionMeasures
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
-from ltr.evaluation.column_scores import BestFeature
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, candidate_probabilities
 from ltr.evaluation.metrics.classification_counts import AnyCandidates
@@ -251,3 +251,11 @@ def best_relevant(evaluated: EvaluatedRanking, listed: IntArray) -> IntArray:
     with_one, first = np.unique(queries, return_index=True)
     rows[with_one] = listed[is_relevant][first]
     return rows
+
+
+def outdone_warnings(measured: Evaluated) -> Iterator[str]:
+    """That a single feature puts the right candidate first more often than the model, beyond chance."""
+    best, lead = measured.best_feature, measured.over_best_feature
+    if best is not None and lead is not None and lead.high is not None and lead.high < 0:
+        name = f"{'' if best.sign > 0 else '-'}{best.name}"
+        yield f"the feature {name} alone is better than this model: top-1 over it is {lead.mean:+.3f}"

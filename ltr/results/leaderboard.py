@@ -8,7 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.errors import DataError, FileError, UsageError
-from ltr.evaluation.column_scores import BestFeature
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.metrics.registry import named
 from ltr.files.crash_recovery import put_back

@@ -12,8 +12,8 @@ from ltr.data.candidates import Past
 from ltr.data.none_of_these_groups import left_out_warnings
 from ltr.errors import UsageError
 from ltr.evaluation.baselines import baseline_rankings
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.bootstrap import intervals, resampled_units
-from ltr.evaluation.column_scores import BestFeature
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.evaluation.metrics.ranking_measures import TOP1

@@ -13,7 +13,8 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.data.groups import Groups
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, FileError, RunError, UsageError
-from ltr.features.fitted_features import FittedFeatures, named_parts, state_of
+from ltr.features.fitted_features import FittedFeatures
+from ltr.features.learned_states import named_parts, state_of
 from ltr.features.registry import FEATURES
 from ltr.files.atomic_write import remove_leftovers
 from ltr.files.journal import append_line, read_journal

@@ -9,9 +9,9 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.data.candidates import Candidates
+from ltr.features.feature_context import StateMemo
 from ltr.features.fitted_features import FittedFeatures
-from ltr.features.precomputed_tables import Tables, all_extended, tools_of_rows
-from ltr.features.registry import StateMemo, ToolList
+from ltr.features.precomputed_tables import Tables, ToolList, all_extended, tools_of_rows
 from ltr.files.freed_memory import return_freed_memory
 from ltr.serving.served_encoder import ServedEncoder
 from ltr.serving.shortlist import Shortlist

@@ -16,8 +16,8 @@ from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors
 from ltr.features.clause_boundaries import clauses
 from ltr.features.fitted_features import FittedFeatures
-from ltr.features.precomputed_tables import Tables, all_extended
-from ltr.features.registry import FEATURES, ToolList
+from ltr.features.precomputed_tables import Tables, ToolList, all_extended
+from ltr.features.registry import FEATURES
 from ltr.features.text_tables import table_texts
 from ltr.files.learned_state_types import Record, TextTable, declared_type
 from ltr.serving.served_encoder import ServedEncoder

@@ -9,7 +9,7 @@ import numpy as np
 from ltr.arrays import IntArray
 from ltr.data.candidates import Candidates, key_order
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.features.registry import ToolList
+from ltr.features.precomputed_tables import ToolList
 
 if TYPE_CHECKING:
     from ltr.data.tool_texts import ToolText

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from ltr.evaluation.abstention_measures import AbstentionMeasures
-from ltr.evaluation.column_scores import BestFeature
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.none_of_these_measures import NoneMeasures
 
 METRICS_FORMAT: Final = "ltr-metrics/2"

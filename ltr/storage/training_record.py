@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from ltr.evaluation.column_scores import BestFeature
+from ltr.evaluation.best_single_feature import BestFeature
 
 if TYPE_CHECKING:
     import numpy.typing as npt

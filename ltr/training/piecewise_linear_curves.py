@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray, as_floats
-from ltr.evaluation.column_scores import linear_scores
+from ltr.evaluation.linear_scores import linear_scores
 
 MOST = 64  # knots of a column
 ROWS_AT_ONCE = 1 << 12  # whose knots are computed at once: they stay in the cache

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, as_matrix
 from ltr.errors import ArrayError, DataError, UsageError
-from ltr.evaluation.column_scores import linear_scores
 from ltr.evaluation.evaluate import Rules, evaluate_by
+from ltr.evaluation.linear_scores import linear_scores
 from ltr.evaluation.metrics.registry import Measure, named
 from ltr.evaluation.ranking import rank
 from ltr.training.config import LOSS, TrainConfig

@@ -14,7 +14,7 @@ from ltr.config.run import load_config
 from ltr.data.groups import read_groups, select
 from ltr.experiments.read_data import read_data
 from ltr.features.crossfit import Folds, fit_features
-from ltr.features.fitted_features import fit_states
+from ltr.features.learned_states import fit_states
 from ltr.features.lexicon import Lexicon
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES, FeatureConfig

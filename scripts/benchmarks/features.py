@@ -17,7 +17,8 @@ from ltr.data.groups import read_groups
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.registry import encoder_kind
 from ltr.features.crossfit import fit_features
-from ltr.features.fitted_features import FittedFeatures, fit_states
+from ltr.features.fitted_features import FittedFeatures
+from ltr.features.learned_states import fit_states
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
 from ltr.storage.featurized_columns import save_columns

@@ -13,8 +13,8 @@ import numpy as np
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups, select
 from ltr.evaluation.baselines import best_feature
-from ltr.evaluation.column_scores import linear_scores
 from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.linear_scores import linear_scores
 from ltr.evaluation.ranking import rank
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION, recommended_features

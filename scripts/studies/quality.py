@@ -12,14 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.config.run import feature_configs, load_config
+from ltr.config.run import feature_configs, load_config, nothing_to_choose
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups, select
 from ltr.data.splits import fold_indices
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
-from ltr.experiments.training_columns import nothing_to_choose
 from ltr.features.crossfit import fit_features
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose

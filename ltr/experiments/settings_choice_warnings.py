@@ -1,26 +1,12 @@
-"""Warnings of a run, as data that travel in its result: how its settings were chosen, and what beats its model."""
+"""Warnings of how l2, the epoch and the folds of a run were chosen."""
 
 from collections.abc import Iterator
 
 from ltr.config.run import RunConfig
 from ltr.data.splits import earlier_warnings
 from ltr.experiments.l2_choice import Settled
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.tool_popularity import strength_by_moments
-from ltr.results.evaluated_ranking import Evaluated
 from ltr.results.fold_results import CrossValidation
 from ltr.training.fit_result import Watched
-
-
-def feature_warnings(features: FittedFeatures) -> Iterator[str]:
-    """Which columns say nothing, and why."""
-    for config, state in zip(features.configs, features.states, strict=True):
-        is_estimated = config.name == "tool.lift" and "strength" not in config.options
-        if is_estimated and state and strength_by_moments(state["wins"], state["chance"]) == float("inf"):
-            yield (
-                "tool.lift is 0 for every tool: chance alone explains that some are right more often than others; "
-                "to use it all the same, write {name: tool.lift, strength: 5} in its place under `features`"
-            )
 
 
 def choice_warnings(
@@ -60,11 +46,3 @@ def _outermost(path: dict[float, float], chosen: float) -> Iterator[str]:
         yield f"the l2 that was chosen, {chosen:g}, is the largest of {len(l2s)}: a larger one may do better"
     if len(l2s) > 2 and chosen == l2s[0] > 0 and path[l2s[1]] != path[chosen]:
         yield f"the l2 that was chosen, {chosen:g}, is the least of {len(l2s)}: a lesser one may do better"
-
-
-def outdone_warnings(measured: Evaluated) -> Iterator[str]:
-    """That a single feature puts the right candidate first more often than the model, beyond chance."""
-    best, lead = measured.best_feature, measured.over_best_feature
-    if best is not None and lead is not None and lead.high is not None and lead.high < 0:
-        name = f"{'' if best.sign > 0 else '-'}{best.name}"
-        yield f"the feature {name} alone is better than this model: top-1 over it is {lead.mean:+.3f}"

@@ -1,6 +1,4 @@
-"""Scores made of columns: a weighted sum, and the best column alone."""
-
-from dataclasses import dataclass
+"""A weighted sum of columns as the score."""
 
 import numpy as np
 
@@ -19,11 +17,3 @@ def linear_scores(phi: FloatArray, w: FloatArray) -> FloatArray:
     """
     summed: FloatArray = np.einsum("ij,j->i", phi, w)
     return summed
-
-
-@dataclass(frozen=True, slots=True)
-class BestFeature:
-    """The column that ranks the training groups best by itself; sign -1: its smallest value comes first."""
-
-    name: str
-    sign: int
