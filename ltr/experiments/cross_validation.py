@@ -1,4 +1,4 @@
-"""Cross-validation by trace: everything that learns is fitted again in each fold, and l2 chosen on what is left out."""
+"""Cross-validation by trace: everything that learns is fitted again in each fold, and measured on what is left out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

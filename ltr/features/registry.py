@@ -1,4 +1,4 @@
-"""The features by name: what a feature is, how it is registered, and how its two functions are called."""
+"""The features by name: what a feature is, and how it is registered."""
 
 import inspect
 from collections.abc import Callable, Iterable

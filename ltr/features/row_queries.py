@@ -1,4 +1,4 @@
-"""What the rows of candidates and groups are of: their queries, and which of them were right."""
+"""The query of each row, and the queries as texts for an encoder."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Texts and names become words, queries become clauses; a lexicon gives each word a code."""
+"""Texts and names become words, as they are written and as stems."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Words that queries share with the names and texts of tools, and with the queries a tool answered before."""
+"""Words that queries share with the names and texts of tools."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 """Atomic writes: a file appears under its name complete or not at all; an error says which file and why.
 
-`directory_replace` does the same for a directory, such as a run.
+`output_replacement` does the same for a directory, such as a run.
 """
 
 import io

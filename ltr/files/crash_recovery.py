@@ -14,7 +14,7 @@ RENAMING = 1.0  # seconds for another process to finish its renames, which take 
 def put_back(path: str | os.PathLike[str]) -> Path:
     """The path. If nothing is there, and an earlier directory or earlier files lie beside it, they are put back.
 
-    They lie there when the process that replaced them was killed between its renames: see `directory_replace`. A
+    They lie there when the process that replaced them was killed between its renames: see `output_replacement`. A
     process that is still at work holds their lock; its result is waited for.
     """
     place = Path(path)

@@ -1,4 +1,4 @@
-"""Installed packages, which are not imported: whether they are there, how to install one, its files and digests."""
+"""Installed packages, which are not imported: whether they are there, where, and how to install one."""
 
 import importlib.metadata
 import importlib.util

@@ -1,4 +1,4 @@
-"""Lines of files that are read again and again: ranges of bytes of a file, or copies in temporary files."""
+"""Lines of a file that are read again and again, as ranges of its bytes."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A leaderboard as a table, as files, and as the page of its batch."""
+"""The page of a batch: its leaderboard, and what it says."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

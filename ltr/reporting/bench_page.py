@@ -1,4 +1,4 @@
-"""A bench as tables and as a page: quality, latency and cost of rerankers, and which of them nothing beats in all."""
+"""The page of a bench: quality, latency and cost of rerankers, and which of them nothing beats in all."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Texts side by side: aligned lines of a terminal, which is narrow, and lines of TSV."""
+"""Texts side by side: aligned lines of a terminal, which is narrow."""
 
 from collections.abc import Sequence
 

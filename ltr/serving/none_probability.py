@@ -1,4 +1,4 @@
-"""What the logit of none reads of candidates beside their scores: the relevance of each, and the words of a query."""
+"""How probable it is that no tool fits a query."""
 
 from collections.abc import Sequence
 

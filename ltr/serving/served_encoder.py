@@ -1,4 +1,4 @@
-"""An encoder of a service: it keeps nothing of a query."""
+"""The encoder of a service: it keeps nothing of a query."""
 
 import threading
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The scale of the columns of phi: their deviation inside the groups, over all rows, and their largest step."""
+"""The scale of columns: their deviation inside the groups, over all rows, their largest step; groups in units of it."""
 
 import math
 from functools import partial, reduce

@@ -1,4 +1,4 @@
-"""The options of a training, and what a trainer reports on the way: epochs, and the progress to resume from."""
+"""The options of a training."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Learn w: `fit` runs a trainer, and TRAINERS has them by name."""
+"""Learn w, from arrays or from groups that are ready to train."""
 
 import math
 from dataclasses import replace

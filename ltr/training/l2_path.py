@@ -1,4 +1,4 @@
-"""One fit for each l2, and the l2 that held-out data chooses."""
+"""One fit for each l2."""
 
 import math
 

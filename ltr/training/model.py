@@ -1,4 +1,4 @@
-"""What training returns: the model, with one weight vector, and the record of its training."""
+"""A trained model: one weight vector, and the terms that it weighs."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Rankings of others as groups with scores, such as a TREC run against its qrels: what `evaluate --run` measures."""
+"""A TREC run against its qrels, as groups with scores: what `evaluate --run` measures."""
 
 from dataclasses import dataclass, replace
 
