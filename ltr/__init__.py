@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ltr.data.groups import Groups as Groups
     from ltr.data.groups import read_groups as read_groups
     from ltr.data.importers.import_samples import import_samples as import_samples
-    from ltr.data.importers.importer_registry import importer as importer
+    from ltr.data.importers.registry import importer as importer
     from ltr.encoders.registry import encoder as encoder
     from ltr.evaluation.evaluate import evaluate as evaluate
     from ltr.evaluation.metrics.registry import measure as measure
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ltr.training.estimator import ListwiseRanker as ListwiseRanker
     from ltr.training.fit import fit as fit
     from ltr.training.model import Model as Model
-    from ltr.training.trainer_registry import trainer as trainer
+    from ltr.training.registry import trainer as trainer
 
 # The module of each public name: `import ltr` loads none of them, the first use of a name loads its module.
 HOMES = {
@@ -62,9 +62,9 @@ HOMES = {
     "feature": "ltr.features.registry",
     "measure": "ltr.evaluation.metrics.registry",
     "encoder": "ltr.encoders.registry",
-    "trainer": "ltr.training.trainer_registry",
+    "trainer": "ltr.training.registry",
     "reranker": "ltr.rerankers.registry",
-    "importer": "ltr.data.importers.importer_registry",
+    "importer": "ltr.data.importers.registry",
     "import_samples": "ltr.data.importers.import_samples",
     "init_from": "ltr.experiments.router_from_log",
     "audit_samples": "ltr.audit.sample_audit",

@@ -11,7 +11,7 @@ from ltr.data.groups import read_groups
 from ltr.errors import FileError
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
-from ltr.storage.featurized_columns import load_columns, save_columns
+from ltr.storage.columns_file import load_columns, save_columns
 from tests.audits import CLEAN, alarms, changed, findings_of
 from tests.builders import write_lines
 

@@ -22,7 +22,7 @@ from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
 from ltr.experiments.single_run import run_and_save
 from ltr.features.registry import FEATURES
 from ltr.reporting.report import report_of
-from ltr.training.trainer_registry import TRAINERS
+from ltr.training.registry import TRAINERS
 from tests.builders import LetterEncoder
 from tests.made import ENVIRONMENT, tool_rows, written
 

@@ -12,12 +12,12 @@ from typer.core import TyperCommand
 from ltr.cli import main
 from ltr.config import recipes
 from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.importer_registry import IMPORTERS
+from ltr.data.importers.registry import IMPORTERS
 from ltr.encoders.registry import ENCODERS
 from ltr.evaluation.metrics.registry import MEASURES
 from ltr.features.registry import FEATURES
 from ltr.rerankers.registry import RERANKERS
-from ltr.training.trainer_registry import TRAINERS
+from ltr.training.registry import TRAINERS
 from tests.made import tool_rows, written
 from tests.test_cli_options import COMMANDS
 
@@ -32,8 +32,8 @@ from ltr import feature, measure, reranker
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.registry import ENCODERS
 from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.importer_registry import Imported, importer
-from ltr.training.trainer_registry import TRAINERS
+from ltr.data.importers.registry import Imported, importer
+from ltr.training.registry import TRAINERS
 
 
 @feature("tool.own", "struct")

@@ -90,14 +90,14 @@ def test_a_key_that_does_not_take_every_text_lists_what_it_takes(schema, check, 
 
 def test_the_schema_lists_the_plug_ins_of_a_file(cli):
     Path("own.py").write_text(
-        "from ltr.training.trainer_registry import TRAINERS\n"
+        "from ltr.training.registry import TRAINERS\n"
         "@TRAINERS.register('own')\ndef own(groups, geometry, config, on_epoch): ...\n",
         encoding="utf-8",
     )
     try:
         described = json.loads(cli.good("config", "schema", "--code", "own.py"))
     finally:
-        ltr.training.trainer_registry.TRAINERS._own.pop("own", None)
+        ltr.training.registry.TRAINERS._own.pop("own", None)
     assert described["$defs"]["TrainConfig"]["properties"]["trainer"]["enum"] == ["descent", "newton", "own"]
 
 

@@ -16,7 +16,7 @@ from ltr import errors
 from ltr.cli.exit_codes import EXIT_CODES
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
-from ltr.data.importers.importer_registry import IMPORTERS
+from ltr.data.importers.registry import IMPORTERS
 from ltr.features.registry import FEATURES
 from tests import warm
 

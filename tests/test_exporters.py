@@ -11,7 +11,7 @@ from ltr.data.exporters.trec import falling
 from ltr.data.exporters.whitespace_safe_texts import column_text, topic_texts
 from ltr.data.groups import read_groups
 from ltr.data.importers.import_samples import import_samples
-from ltr.data.importers.importer_registry import IMPORTERS
+from ltr.data.importers.registry import IMPORTERS
 from ltr.data.importers.trec_files import read_trec_run
 from ltr.errors import DataError, UsageError
 from ltr.experiments.export import export, exported_samples

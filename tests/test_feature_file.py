@@ -13,8 +13,8 @@ from ltr.data.groups import read_groups
 from ltr.errors import FileError, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
+from ltr.storage.columns_file import load_columns, save_columns
 from ltr.storage.feature_state_file import load_features
-from ltr.storage.featurized_columns import load_columns, save_columns
 from ltr.storage.featurized_jsonl import sidecar, write_featurized
 from tests.made import ROWS, damaged, grouped, tool_rows, written
 

@@ -14,9 +14,9 @@ from ltr.engines.config import EngineConfig
 from ltr.errors import DataError, DiskError, LtrWarning, UsageError
 from ltr.experiments.featurize import featurize_and_save, fitted_features
 from ltr.features.registry import FEATURES
-from ltr.storage.feature_state import fit_digest
-from ltr.storage.featurized_columns import load_columns
-from ltr.storage.featurized_shards import open_columns
+from ltr.storage.columns_file import load_columns
+from ltr.storage.feature_records import fit_digest
+from ltr.storage.sharded_columns import open_columns
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.faults import in_fork
 

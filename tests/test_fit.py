@@ -8,7 +8,7 @@ from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from ltr.training.fit_result import Optimum
 from ltr.training.identifiability import direction_text
-from ltr.training.trainer_registry import TRAINERS
+from ltr.training.registry import TRAINERS
 from tests.oracles import naive_descent, naive_objective, random_groups
 
 seeds = st.integers(0, 10**6)

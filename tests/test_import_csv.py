@@ -39,9 +39,7 @@ def test_a_row_is_a_candidate_in_named_columns():
 
 
 def test_rows_of_a_group_that_lie_apart_count_as_one_group(monkeypatch):
-    monkeypatch.setattr(
-        "ltr.data.importers.import_samples.DIGESTS_AT_ONCE", 2
-    )  # groups are added up in the middle as well
+    monkeypatch.setattr("ltr.data.importers.import_samples.DIGESTS_AT_ONCE", 2)  # groups are added up in the middle
     summary, _ = imported("query,tool,label,trace,node\nq,a,1,s,1\nr,a,1,s,2\nq,b,0,s,1\nr,b,0,s,2\nr,c,0,t,2\n")
     assert (summary.samples, summary.groups) == (5, 3)
     assert len(read_groups("x.jsonl").offsets) == 3 + 1

@@ -9,7 +9,7 @@ import pytest
 from ltr.data.groups import read_groups
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.import_samples import import_samples
-from ltr.data.importers.importer_registry import IMPORTERS
+from ltr.data.importers.registry import IMPORTERS
 from ltr.errors import LtrError
 from tests import test_import_anthropic as anthropic
 from tests import test_import_calling_trees as trees

@@ -9,7 +9,7 @@ import pytest
 
 from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.import_samples import import_samples
-from ltr.data.importers.importer_registry import IMPORTERS
+from ltr.data.importers.registry import IMPORTERS
 from ltr.errors import LtrError
 from tests import test_import_atif, test_import_langfuse, test_import_langsmith, test_import_mlflow, test_import_otel
 from tests.mutations import ODD_VALUES, inner_places

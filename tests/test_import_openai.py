@@ -26,12 +26,8 @@ from ltr.data.importers.groups_from_conversations import (
     SEEN_BEFORE,
     SEVERAL_TOOLS,
 )
-from ltr.data.importers.groups_from_conversations import (
-    NO_TOOL as FOR_NO_TOOL,
-)
-from ltr.data.importers.groups_from_conversations import (
-    NOT_JSON as BAD_ARGUMENTS,
-)
+from ltr.data.importers.groups_from_conversations import NO_TOOL as FOR_NO_TOOL
+from ltr.data.importers.groups_from_conversations import NOT_JSON as BAD_ARGUMENTS
 from ltr.data.importers.json_objects import BROKEN_OFF, NO_OBJECT, NOT_JSON
 from ltr.data.importers.offered_tools_and_calls import NO_TOOL
 from ltr.data.importers.openai import MORE_CHOICES, NOT_TO_LEARN, OF_ANTHROPIC

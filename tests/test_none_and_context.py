@@ -19,7 +19,7 @@ from ltr.errors import DataError, LtrWarning
 from ltr.experiments.export import export
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
-from ltr.storage.featurized_columns import load_columns
+from ltr.storage.columns_file import load_columns
 from ltr.training.config import TrainConfig
 from tests.made import tool_rows, written
 from tests.stored import stored_metrics

@@ -171,8 +171,8 @@ from functools import partial
 from ltr import feature, reranker
 from ltr.encoders.registry import ENCODERS
 from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.importer_registry import importer
-from ltr.training.trainer_registry import TRAINERS
+from ltr.data.importers.registry import importer
+from ltr.training.registry import TRAINERS
 
 class Base:
     '''A base class says nothing of the classes that inherit from it.'''
@@ -263,7 +263,7 @@ class Letters(LetterEncoder):
     package(
         tmp_path,
         "ltr-again",
-        "from ltr.training.trainer_registry import TRAINERS\nTRAINERS.register('again')"
+        "from ltr.training.registry import TRAINERS\nTRAINERS.register('again')"
         "(lambda *everything: TRAINERS['newton'](*everything))\n",
         kind="trainer",
     )

@@ -24,12 +24,13 @@ from ltr.experiments.single_run import run_and_save
 from ltr.reporting.report import write_report
 from ltr.serving.router import load
 from ltr.training import nonlinear_terms
+from ltr.training.column_scale import COST
 from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
 from ltr.training.feature_products import MOST_FEATURES, NO_PRODUCTS, Products
 from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
-from ltr.training.nonlinear_terms import COST, NO_TERMS, Terms
+from ltr.training.nonlinear_terms import NO_TERMS, Terms
 from tests.made import ROWS, written
 from tests.oracles import naive_objective, random_groups
 

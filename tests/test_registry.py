@@ -10,7 +10,7 @@ import ltr.encoders
 import ltr.features
 import ltr.rerankers
 from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.importer_registry import IMPORTERS
+from ltr.data.importers.registry import IMPORTERS
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import UnknownNameError, UsageError
 from ltr.features.registry import FEATURES

@@ -232,3 +232,17 @@ def test_every_part_can_be_loaded():
     peers = ("sklearn", "lightgbm", "xgboost", "catboost", "scipy", "pandas", "ir_measures", "pytrec_eval", "torch")
     loaded = subprocess.run([sys.executable, "-c", code, SCRIPTS, *peers], capture_output=True, text=True, check=False)
     assert loaded.returncode == 0, loaded.stderr
+
+
+def test_mutants_are_made_of_modules_that_are_there_and_found_by_tests_that_are():
+    code = (
+        "import sys\nsys.path[:0] = [sys.argv[1], sys.argv[1] + '/..']\n"
+        "import json\nfrom stresses.mutants import TESTS, equivalent\n"
+        "tests = sorted({test for tests in TESTS.values() for test in tests})\n"
+        "print(json.dumps([list(TESTS), tests, [module for module, _ in equivalent()]]))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code, SCRIPTS], capture_output=True, text=True, check=True).stdout
+    modules, tests, equivalents = json.loads(shown)
+    assert [name for name in modules if not (SCRIPTS.parent / "ltr" / f"{name}.py").exists()] == []
+    assert [name for name in tests if not (SCRIPTS.parent / "tests" / f"{name}.py").exists()] == []
+    assert set(equivalents) <= set(modules)

@@ -20,8 +20,8 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
 from ltr.results.hits_and_mistakes_by_tool import by_tool, tool_records
 from ltr.results.metrics_record import metrics_record
-from ltr.storage.featurized_columns import load_columns, save_columns
-from ltr.storage.featurized_shards import new_columns, open_columns
+from ltr.storage.columns_file import load_columns, save_columns
+from ltr.storage.sharded_columns import new_columns, open_columns
 from tests.builders import tool_lines
 from tests.made import written
 

@@ -18,9 +18,9 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.shard_evaluation import evaluate_directory
 from ltr.experiments.single_run import run_and_save
 from ltr.serving.router import load
-from ltr.storage.featurized_columns import save_columns
-from ltr.storage.featurized_shards import new_columns
+from ltr.storage.columns_file import save_columns
 from ltr.storage.run_contents import read_run
+from ltr.storage.sharded_columns import new_columns
 from ltr.storage.update_state import UPDATE, read_base
 from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, tool_lines

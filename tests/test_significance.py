@@ -5,16 +5,7 @@ import pytest
 from scipy import stats
 
 from ltr.errors import DataError
-from ltr.evaluation.significance import (
-    Wins,
-    differences,
-    effect_size,
-    holm,
-    paired_t_p,
-    permutation_p,
-    unit_sums,
-    wins,
-)
+from ltr.evaluation.significance import Wins, differences, effect_size, holm, paired_t_p, permutation_p, unit_sums, wins
 
 
 def rng(seed=0):

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.importers.importer_registry import IMPORTERS
+from ltr.data.importers.registry import IMPORTERS
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import UsageError
 from ltr.evaluation.metrics.registry import MEASURES
 from ltr.features.registry import FEATURES
 from ltr.plugins import load_code
-from ltr.training.trainer_registry import TRAINERS
+from ltr.training.registry import TRAINERS
 from tests.made import tool_rows, written
 
 FEATURE = """
@@ -51,7 +51,7 @@ def own({arguments}):
 """
 RANKED, CLASSIFIED = {"kind": "Measure", "arguments": "blocks, k"}, {"arguments": "candidates"}
 IMPORTER = """
-from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.importers.registry import Imported, importer
 @importer("own")
 def own(files):
     return {value}
@@ -62,7 +62,7 @@ def lines(value):
 TRAINER = """
 import numpy as np
 from ltr.training.fit_result import Fitted
-from ltr.training.trainer_registry import TRAINERS
+from ltr.training.registry import TRAINERS
 @TRAINERS.register("own")
 def own(groups, geometry, config, on_epoch):
     print("noise")

@@ -28,7 +28,7 @@ from ltr.errors import DataError, FieldError, FileError, SampleError, count
 from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import AnyPath, expand, shown
 from ltr.logs import LOG, stage
-from ltr.storage.featurized_columns import load_columns
+from ltr.storage.columns_file import load_columns
 from ltr.storage.featurized_jsonl import with_feature_names
 
 MOST_ERRORS = 100  # findings; more kinds of errors are counted in one

@@ -23,7 +23,7 @@ from ltr.errors import DataError, UsageError
 from ltr.features.crossfit_shards import Shards
 from ltr.files.path_arguments import STDIN, AnyPath
 from ltr.storage.featurized_jsonl import with_feature_names
-from ltr.storage.featurized_shards import open_columns
+from ltr.storage.sharded_columns import open_columns
 
 EXAMINED = 500_000  # candidates that are compared with each other, in memory
 LINES_AT_ONCE = 100_000

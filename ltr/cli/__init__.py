@@ -16,7 +16,7 @@ from ltr.cli.commands import AllCommands
 from ltr.cli.error_lines import error_text
 from ltr.cli.exit_codes import EXIT_CODES, exit_code
 from ltr.cli.output import full, note, warn
-from ltr.errors import DiskError, EndedBySignal, FileError, LtrError, LtrWarning, RunError, UsageError
+from ltr.errors import DiskError, EndedBySignal, FileError, LtrError, LtrWarning, RunError, UsageError, reason
 from ltr.files.freed_memory import keep_freed_memory
 
 TERMINATED = 143
@@ -97,8 +97,6 @@ def run_app() -> int:
         if error.errno in FULL:  # Typer writes its help without asking us
             raise full(error) from error
         if error.errno in OUT_OF_REACH and error.filename is not None:  # Path.exists raises it before Python 3.14
-            from ltr.errors import reason
-
             raise FileError(str(error.filename), reason(error)) from error
         if error.errno == errno.ENOENT and error.filename is None:  # of os.getcwd
             raise UsageError("the working directory was removed; change to another") from error

@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, Verbose
-from ltr.cli.output import (
-    Format,
-    chosen_format,
-    note,
-    say,
-    show_json,
-    show_tsv,
-    warn,
-)
+from ltr.cli.output import Format, chosen_format, note, say, show_json, show_tsv, warn
 from ltr.errors import RunError
 from ltr.reporting.escaping import visible
 

@@ -6,11 +6,7 @@ import typer
 
 from ltr.cli.config_of_flags import configured, configured_points
 from ltr.cli.options import Code, Quiet, Sets
-from ltr.cli.output import (
-    note,
-    show_json,
-    show_yaml,
-)
+from ltr.cli.output import note, show_json, show_yaml
 from ltr.cli.usage_errors import CommandGroup
 from ltr.reporting.escaping import visible
 

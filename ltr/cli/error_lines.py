@@ -1,11 +1,6 @@
 """Errors as lines on stderr."""
 
-from ltr.errors import (
-    ConfigError,
-    LtrError,
-    ResumeError,
-    UnknownFormatError,
-)
+from ltr.errors import ConfigError, LtrError, ResumeError, UnknownFormatError
 from ltr.reporting.escaping import visible
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ltr.cli.config_of_flags import configured
+from ltr.cli.metric_limits import refuse_below, thresholds
 from ltr.cli.options import (
     Address,
     AllowDownload,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking
     from ltr.serving.router import Router
     from ltr.storage.evaluation_records import ToolRecord
-from ltr.cli.metric_limits import refuse_below, thresholds
 
 MODEL_FLAGS = ("--baselines", "--explain", "--tools", "--graphs", "--catalogue")
 MODEL_DEFAULTS = {"evaluate.baselines": False}  # of this command, in the place of the config's
@@ -140,8 +140,8 @@ def evaluate_command(
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.data.importers.ranking_readers import is_trec
-    from ltr.storage.featurized_shards import columns_directory
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
+    from ltr.storage.sharded_columns import columns_directory
 
     subject = Asked(model, tuple(samples or ()), run, qrels, complete)
     flags = zip(MODEL_FLAGS, (baselines, explain, tools, graphs, catalogue), strict=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ltr.cli.output import emphasis, listing, table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.conclusions import doubt_text
-from ltr.reporting.metric_footnotes import counts_text, known_headline, known_texts, lacking_text, past_text
+from ltr.reporting.metric_sentences import counts_text, known_headline, known_texts, lacking_text, past_text
 from ltr.reporting.metric_tables import headline_table, metrics_table, parts_table
 from ltr.reporting.metric_titles import title_of
 from ltr.reporting.number_formats import fixed

@@ -1,13 +1,6 @@
 """Exit codes: what went wrong, for scripts."""
 
-from ltr.errors import (
-    DataError,
-    DiskError,
-    LtrError,
-    ResumeError,
-    ThresholdError,
-    UsageError,
-)
+from ltr.errors import DataError, DiskError, LtrError, ResumeError, ThresholdError, UsageError
 
 EXIT_CODES = {UsageError: 2, DataError: 3, ThresholdError: 4, ResumeError: 5, DiskError: 74}  # any other LtrError: 1
 

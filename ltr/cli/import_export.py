@@ -101,7 +101,7 @@ def format_and_files(words: Sequence[str]) -> tuple[str, Sequence[str]]:
     import os
 
     from ltr.data.importers.format_recognition import AUTO
-    from ltr.data.importers.importer_registry import IMPORTERS
+    from ltr.data.importers.registry import IMPORTERS
     from ltr.files.path_arguments import STDIN
 
     first, *files = words

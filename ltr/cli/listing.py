@@ -84,7 +84,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return MEASURES, ["range"]
         case Plugins.TRAINERS:
-            from ltr.training.trainer_registry import TRAINERS
+            from ltr.training.registry import TRAINERS
 
             return TRAINERS, []
         case Plugins.RERANKERS:
@@ -92,7 +92,7 @@ def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
 
             return RERANKERS, []
         case Plugins.IMPORTERS:
-            from ltr.data.importers.importer_registry import IMPORTERS
+            from ltr.data.importers.registry import IMPORTERS
 
             return IMPORTERS, ["options"]
         case Plugins.EXPORTERS:

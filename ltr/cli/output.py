@@ -6,7 +6,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from ltr.errors import DiskError
+from ltr.errors import DiskError, reason
 from ltr.reporting.escaping import visible
 from ltr.reporting.text_alignment import SHORTEST_CELL, aligned, width_of
 from ltr.reporting.tsv_lines import tsv_line
@@ -94,8 +94,6 @@ def say(*lines: str) -> None:
 
 def full(error: OSError) -> DiskError:
     """What to say of a stdout that takes no more."""
-    from ltr.errors import reason
-
     return DiskError("<stdout>", reason(error))
 
 

@@ -7,26 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.config_of_flags import configured
-from ltr.cli.options import (
-    AllowDownload,
-    Code,
-    Graphs,
-    Shown,
-    Tools,
-    Verbose,
-    fetch_encoder,
-    given_keys,
-)
-from ltr.cli.output import (
-    Format,
-    aligned_lines,
-    chosen_format,
-    columns_of_terminal,
-    emphasis,
-    json_text,
-    say,
-    warn,
-)
+from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, fetch_encoder, given_keys
+from ltr.cli.output import Format, aligned_lines, chosen_format, columns_of_terminal, emphasis, json_text, say, warn
 from ltr.cli.output import show_tsv as table_of
 from ltr.errors import FileError, UsageError, count
 from ltr.reporting.escaping import visible
@@ -88,7 +70,7 @@ def answers_to_samples(
     router: "Router", samples: str, config: "RunConfig", k: int, at_least: float | None
 ) -> "Iterator[Answer]":
     """The answer to each group of the samples, after its warnings."""
-    from ltr.storage.featurized_shards import columns_directory, open_columns
+    from ltr.storage.sharded_columns import columns_directory, open_columns
 
     directory = columns_directory(samples)
     parts = open_columns(directory) if directory else [router.read(samples, config.data, labels_required=False)]

@@ -8,9 +8,7 @@ import typer
 
 from ltr import __version__
 from ltr.cli.options import Code, Overwrite, Quiet, Seed
-from ltr.cli.output import (
-    note,
-)
+from ltr.cli.output import note
 from ltr.errors import UsageError
 from ltr.reporting.escaping import visible
 

@@ -10,7 +10,7 @@ from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.conclusions import doubt_text, units_text
 from ltr.reporting.escaping import visible
 from ltr.reporting.metric_titles import title_of
-from ltr.reporting.model_selection_table import alternatives_table, choice_text
+from ltr.reporting.model_selection_table import alternatives_table, choice_headline, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
 from ltr.reporting.weights import FORMS, MOST_PRODUCTS, curves_table, products_table, weights_table
 
@@ -68,16 +68,18 @@ def gain_lines(record: "MetricsRecord") -> list[str]:
 
 
 def choice_lines(result: "RunResult | ShardsResult") -> list[str]:
-    """What folds chose, and why."""
+    """What folds chose; why is said with the alternatives."""
     choice = result.router.training.choice
-    return [] if choice is None else [*wrapped(choice_text(choice))]
+    return [] if choice is None else [*wrapped(choice_headline(choice))]
 
 
 def alternative_lines(result: "RunResult | ShardsResult") -> list[str]:
-    """Every alternative that folds chose among, and the choice."""
+    """Every alternative that folds chose among, and the choice with its reason."""
     choice = result.router.training.choice
-    table = [*table_lines(alternatives_table(choice)), ""] if choice is not None and choice.alternatives else []
-    return [*table, *choice_lines(result)]
+    if choice is None:
+        return []
+    table = [*table_lines(alternatives_table(choice)), ""] if choice.alternatives else []
+    return [*table, *wrapped(choice_text(choice))]
 
 
 def weight_lines(result: "RunResult | ShardsResult") -> list[str]:

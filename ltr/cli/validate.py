@@ -7,26 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.config_of_flags import configured
-from ltr.cli.options import (
-    Address,
-    Code,
-    EngineName,
-    Graphs,
-    ShardRows,
-    Shown,
-    Tools,
-    Verbose,
-    Workers,
-    given_keys,
-)
-from ltr.cli.output import (
-    Format,
-    chosen_format,
-    emphasis,
-    say,
-    show_json,
-    show_tsv,
-)
+from ltr.cli.options import Address, Code, EngineName, Graphs, ShardRows, Shown, Tools, Verbose, Workers, given_keys
+from ltr.cli.output import Format, chosen_format, emphasis, say, show_json, show_tsv
 from ltr.errors import DataError, UsageError, count
 from ltr.reporting.escaping import visible
 
@@ -92,7 +74,7 @@ def validate(
 def directory_report(directory: str, config: "EngineConfig", code: Sequence[str]) -> "AuditReport":
     """What is wrong with a directory of columns, or with a run."""
     from ltr.engines.open_engine import open_engine, warn_without_shards
-    from ltr.storage.featurized_shards import MANIFEST
+    from ltr.storage.sharded_columns import MANIFEST
 
     if Path(directory, MANIFEST).exists():
         from ltr.audit.shard_audit import audit_columns

@@ -22,7 +22,7 @@ from ltr.features.presets import ALL, MORE, PAST, RECOMMENDED, SPECIFICATION, re
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.files.path_arguments import STDIN, AnyPath
 from ltr.training.config import COLUMNS, LOSS, TrainConfig
-from ltr.training.trainer_registry import TRAINERS
+from ltr.training.registry import TRAINERS
 from ltr.training.validation_metric import watchable
 
 MOST_EPOCHS = 10_000_000

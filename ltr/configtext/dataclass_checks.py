@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import PurePath
 from types import GenericAlias, NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -20,8 +21,6 @@ from ltr.errors import ConfigError, Problem, suggestion
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
     from pydantic_core import ErrorDetails
-from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 Config = TypeVar("Config")
 

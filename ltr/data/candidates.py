@@ -7,14 +7,13 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.source_files import SourceFile, place
-from ltr.data.tool_texts import replace_texts
+from ltr.data.tool_texts import ToolText, replace_texts
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue
     from ltr.data.draw_rules_and_probabilities import Draws
     from ltr.data.graphs import Graph
     from ltr.data.schema import Kind
-    from ltr.data.tool_texts import ToolText
 
 Past = Literal["logged", "labels", "own"]  # the log, right tools, a model's own first choices
 NO_CODES = np.empty(0, dtype=np.int64)  # of tools, the types and graphs

@@ -6,13 +6,13 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.candidates import Candidates
+from ltr.data.tool_texts import ToolText
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.catalogues.tools import ToolCatalogue
     from ltr.data.graphs import Graph
     from ltr.data.schema import Kind
-    from ltr.data.tool_texts import ToolText
 
 NO_CODES = np.empty(0, dtype=np.int64)
 

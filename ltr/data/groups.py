@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, offsets_of, ragged
+from ltr.data.candidates import NO_CODES, Candidates
 from ltr.data.catalogues.tools import foreign_catalogue, tool_columns
 from ltr.data.integer_codes import recoded
 from ltr.data.supplied_feature_names import unnamed
 from ltr.errors import DataError, count
-from ltr.files.path_arguments import expand
+from ltr.files.path_arguments import AnyPath, expand
 from ltr.logs import LOG, stage
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from ltr.data.data_frame_rows import Table, TableRows
     from ltr.data.graphs import Graph
     from ltr.data.sample_reader import Samples
-    from ltr.files.path_arguments import AnyPath
-from ltr.data.candidates import NO_CODES, Candidates
 
 Value = TypeVar("Value")
 Rows = IntArray | slice

@@ -4,15 +4,12 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from ltr.errors import FieldError
-
-if TYPE_CHECKING:
-    import msgspec
 from ltr.data.value_excerpts import LONGEST_EXCERPT, excerpt, key_text
+from ltr.errors import FieldError
 
 FAILURES = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 OBJECT = "a JSON object is needed"

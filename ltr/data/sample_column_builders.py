@@ -94,7 +94,7 @@ class RowColumns:
         self.labels_required = labels_required
         self.kind: Kind | None = None
         self.width: int | None = None
-        self.byte_count = 0  # of the lines, where their number is limited
+        self.byte_count = 0  # of the lines, counted only where a limit is set
         self.tool_codes, self.id_codes = NameCodes("tool"), NameCodes("candidate_id")
         self.description_codes, self.type_codes, self.tree_codes = (Codes() for _ in range(3))
         self.lines, self.groups, self.names = (array("q") for _ in range(3))

@@ -139,7 +139,7 @@ def add_lines(
     The number of the last line, and None; or the line that was not added, the first of a trace that is new to the
     groups which already hold `most`. The first line of a `file` may show that it is of another format.
     """
-    number, rows_before, is_cut = 0, len(rows.lines), most is not EVERYTHING
+    number, rows_before, is_cut = 0, len(rows.lines), most != EVERYTHING
     decode, enter, add = msgspec.json.Decoder(Sample).decode, groups.enter, rows.add
     labels, trace_codes, most_rows, most_bytes = rows.labels, groups.trace_codes, most.rows, most.bytes
     try:

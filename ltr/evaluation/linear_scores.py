@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from ltr.arrays import (
-    FloatArray,
-)
+from ltr.arrays import FloatArray
 
 
 def linear_scores(phi: FloatArray, w: FloatArray) -> FloatArray:

@@ -7,17 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import (
-    LARGEST,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    as_array,
-    as_floats,
-    as_offsets,
-    owners,
-    refuse_outside,
-)
+from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray, as_array, as_floats, as_offsets, owners, refuse_outside
 from ltr.errors import ArrayError, UsageError
 
 Choice = TypeVar("Choice", bound=StrEnum)

@@ -1,4 +1,4 @@
-"""A router measured on groups: its ranking, its baselines, its whole catalogue, and what makes them doubtful."""
+"""A router measured on groups: ranking, baselines, whole catalogue, what makes them doubtful; kept where asked."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -29,10 +29,7 @@ from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.router import Router
 from ltr.serving.training_trace_marks import seen_traces, seen_traces_warnings
 from ltr.storage.run_contents import write_metrics, write_tools
-from ltr.storage.run_directory import (
-    EVALUATION_KIND,
-    refuse_taken,
-)
+from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 
 
 @stage("measuring")

@@ -23,12 +23,12 @@ from ltr.features.fitted_features import FittedFeatures
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.path_arguments import AnyPath
+from ltr.storage.columns_file import load_columns, save_columns
 from ltr.storage.feature_state_file import load_features
-from ltr.storage.featurized_columns import load_columns, save_columns
 from ltr.storage.featurized_jsonl import sidecar, write_featurized
-from ltr.storage.featurized_shards import MANIFEST, STATE, read_manifest
 from ltr.storage.model_file import load_model
 from ltr.storage.plain_or_featurized_samples import read
+from ltr.storage.sharded_columns import MANIFEST, STATE, read_manifest
 
 MADE_ONCE = (
     "columns are made once, and a past of right tools gives way to one of own choices when a model is measured; "

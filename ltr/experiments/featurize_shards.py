@@ -22,9 +22,9 @@ from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.path_arguments import AnyPath
 from ltr.files.temporary_directory import temporary_directory
-from ltr.storage.featurized_shards import COLUMNS_KIND, new_columns
 from ltr.storage.plain_or_featurized_samples import read_shards
 from ltr.storage.run_directory import refuse_taken
+from ltr.storage.sharded_columns import COLUMNS_KIND, new_columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,6 @@ def chosen_l2(l2s: tuple[float, ...], values: FloatArray, rule: str) -> float:
 
     The rule `one_se` takes the largest l2 whose mean is within one standard error of the best; it is that of the best.
 
-    >>> import numpy as np
     >>> values = np.array([[0.7, 0.9], [0.75, 0.83], [0.2, 0.2]])
     >>> chosen_l2((0.01, 0.1, 1.0), values, "best"), chosen_l2((0.01, 0.1, 1.0), values, "one_se")
     (0.01, 0.1)

@@ -1,4 +1,4 @@
-"""Candidates where the log has none or few: tools drawn from the catalogue, and what the draw means for training."""
+"""Candidates where the log has none or few: tools drawn from the catalogue."""
 
 from dataclasses import dataclass
 from typing import Final

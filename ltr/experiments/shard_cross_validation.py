@@ -20,7 +20,7 @@ from ltr.evaluation.evaluate import Rules
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.experiments.l2_choice import chosen_l2, judging_rules
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.training_shard_reader import NUMBERS, ColumnSource
+from ltr.experiments.training_shard_reader import NUMBERS, TrainingShardReader
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.temporary_directory import temporary_directory
@@ -28,8 +28,8 @@ from ltr.logs import stage
 from ltr.results.evaluated_ranking import evaluate_scores
 from ltr.results.fold_results import CrossValidation
 from ltr.results.metric_sums import Sums, by_query, is_of_candidates, measures_of
-from ltr.storage.featurized_columns import LARGEST_COLUMNS, columns_of
-from ltr.storage.featurized_shards import ColumnShards
+from ltr.storage.columns_file import LARGEST_COLUMNS, columns_of
+from ltr.storage.sharded_columns import ColumnShards
 from ltr.training.config import LOSS
 from ltr.training.nonlinear_terms import Terms
 from ltr.training.nonlinear_terms_of_shards import shard_terms
@@ -187,7 +187,7 @@ def _learned(
     columns = FoldColumns(source, *sides, folder)
     written = tuple(engine.map(columns.write, range(len(learned))))
     files = tuple(f"learned-{shard.number:05}.npz" for shard in written if shard.learned)
-    to_learn = ColumnSource(folder, files, len(features.configs))
+    to_learn = TrainingShardReader(folder, files, len(features.configs))
     terms, _ = shard_terms(to_learn, config.train, engine=engine)
     ws = path_of_shards(to_learn, config.train, terms=terms, prior=prior, engine=engine)
     return LearnedFold(columns, written, terms, tuple(ws))
@@ -202,7 +202,7 @@ def _judged(learned: LearnedFold, judging: Judging, engine: Engine) -> JudgedFol
         chosen_by = added(chosen_by, [of_w for _, of_w in part if of_w is not None])
     if judging.by is None:
         width = len(learned.columns.source.features.configs)
-        left_out = ColumnSource(learned.columns.folder, tuple(map(held_file, held)), width)
+        left_out = TrainingShardReader(learned.columns.folder, tuple(map(held_file, held)), width)
         losses = losses_of_shards(left_out, judging.config.train, learned.ws, terms=learned.terms, engine=engine)
         values = [-loss for loss in losses]
     else:

@@ -41,9 +41,9 @@ from ltr.results.tools_seen_in_training import known_answers
 from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.router import Router
 from ltr.serving.training_trace_marks import seen_traces
-from ltr.storage.featurized_shards import ColumnShards, open_columns
 from ltr.storage.run_contents import write_summary, write_tools
 from ltr.storage.run_directory import EVALUATION_KIND, PER_QUERY, refuse_taken
+from ltr.storage.sharded_columns import ColumnShards, open_columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)

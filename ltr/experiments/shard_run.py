@@ -31,7 +31,7 @@ from ltr.experiments.settings_choice_warnings import choice_warnings
 from ltr.experiments.shard_cross_validation import cross_validate_shards
 from ltr.experiments.shard_evaluation import Wanted, WholeGroups, evaluate_shards
 from ltr.experiments.training_columns import refuse_other_features
-from ltr.experiments.training_shard_reader import ColumnSource, trace_codes
+from ltr.experiments.training_shard_reader import TrainingShardReader, trace_codes
 from ltr.features.learned_states import named_parts
 from ltr.features.prior_weights import prior_of
 from ltr.files.mergeable_tables import Merging, Part, merged
@@ -44,8 +44,8 @@ from ltr.results.metric_sums import Sums
 from ltr.results.tools_seen_in_training import answer_marks
 from ltr.serving.router import Router
 from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
-from ltr.storage.featurized_shards import ColumnShards, columns_directory, open_columns, read_manifest
 from ltr.storage.plain_or_featurized_samples import read
+from ltr.storage.sharded_columns import ColumnShards, columns_directory, open_columns, read_manifest
 from ltr.storage.training_record import training_record
 from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
 from ltr.training.config import TrainConfig
@@ -122,7 +122,7 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
     """What newton learns from the directory, with all that a run keeps of the training."""
     shards, config, warnings = _opened(config, on_progress)
     kind, features = shards.manifest.kind, shards.features
-    prior, source = prior_of(config.train, features.names), ColumnSource.of(shards)
+    prior, source = prior_of(config.train, features.names), TrainingShardReader.of(shards)
     settings, folds = settled_by_folds(config, shards, prior, on_progress, engine)
     train = settings.train
     warnings += choice_warnings(config, settings, folds, None)
@@ -282,7 +282,7 @@ def tools_of_shard(groups: Groups) -> ToolCatalogue:
     return {candidates.name_texts[candidates.names[row]]: candidates.tool_texts[candidates.texts[row]] for row in rows}
 
 
-def _update_base(source: ColumnSource, train: TrainConfig, model: Model, summary: Summary) -> UpdateBase:
+def _update_base(source: TrainingShardReader, train: TrainConfig, model: Model, summary: Summary) -> UpdateBase:
     groups = trainable_shards(source, targets_are=train.targets)
     return UpdateBase(curvature_of(groups, train, model), summary.parts)
 

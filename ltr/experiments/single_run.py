@@ -30,12 +30,12 @@ from ltr.results.instructive_examples import examples
 from ltr.results.metric_curves import curves
 from ltr.results.metrics_record import metrics_record
 from ltr.results.query_records import query_records
-from ltr.storage.featurized_shards import columns_directory
 from ltr.storage.model_file import save_model
 from ltr.storage.run_contents import RunContents
 from ltr.storage.run_directory import refuse_taken
 from ltr.storage.run_provenance import inputs
 from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
+from ltr.storage.sharded_columns import columns_directory
 from ltr.storage.training_record import epoch_records
 
 if TYPE_CHECKING:

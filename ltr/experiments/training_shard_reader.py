@@ -10,15 +10,15 @@ from ltr.data.draw_rules_and_probabilities import Draws
 from ltr.data.none_candidates import RIGHT
 from ltr.experiments.sampling_correction import offset_of_draws
 from ltr.files.npz import read_arrays
-from ltr.storage.featurized_columns import DRAWS, LARGEST_COLUMNS, checked_codes, refuse_other_shapes
-from ltr.storage.featurized_shards import ColumnShards, usable_part
+from ltr.storage.columns_file import DRAWS, LARGEST_COLUMNS, checked_codes, refuse_other_shapes
+from ltr.storage.sharded_columns import ColumnShards, usable_part
 from ltr.training.trainable_shards import ShardArrays
 
 NUMBERS = ("phi", "labels", "offsets", "weights", "none", *DRAWS)
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnSource:
+class TrainingShardReader:
     """Where the parts lie: small, as it travels to whoever reads them."""
 
     path: Path
@@ -26,7 +26,7 @@ class ColumnSource:
     columns: int  # of phi
 
     @classmethod
-    def of(cls, shards: ColumnShards) -> "ColumnSource":
+    def of(cls, shards: ColumnShards) -> "TrainingShardReader":
         """That of a directory that was checked when it was opened."""
         manifest = shards.manifest
         return cls(shards.path, tuple(part.file for part in manifest.parts), len(manifest.features))
@@ -64,7 +64,7 @@ def _answered(shard: ShardArrays, none: Array | None) -> ShardArrays:
 
 
 def trace_codes(shards: ColumnShards) -> IntArray:
-    """The trace of each group that `ColumnSource` gives, counted through all parts."""
+    """The trace of each group that `TrainingShardReader` gives, counted through all parts."""
     codes, first = list[IntArray](), 0
     for number, part in enumerate(shards.manifest.parts):
         arrays = shards.arrays(number, ("traces", "none"))

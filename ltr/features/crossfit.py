@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from ltr.data.groups import Groups, select
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.protocol import Encoder
 from ltr.features.feature_context import Context
-from ltr.features.fitted_features import FittedFeatures, called, column_of, reading, refuse_other_kind
+from ltr.features.fitted_features import FittedFeatures, column_of, reading, refuse_other_kind
 from ltr.features.learned_states import Shard, counted, counting_key, learned_alike, merge_of, state_of
 from ltr.features.learner_output_checks import alike
 from ltr.features.lexicon import Lexicon
@@ -58,7 +58,7 @@ class SharedCounts:
             shards = [Shard(cell, reading([config], cell.candidates, encoder, self.lexicon)) for cell in members]
             self.parts[key] = [(row, counted(config, learner, shard)) for row, shard in zip(rows, shards, strict=True)]
         parts = [part for folds, part in self.parts[key] if folds[choice] == fold]
-        return reduce(partial(called, config, learner.merge), parts) if parts else None
+        return reduce(merge_of(config, learner), parts) if parts else None
 
 
 @dataclass(frozen=True, slots=True)

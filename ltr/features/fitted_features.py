@@ -1,4 +1,4 @@
-"""Features as fitted: their states, and the columns that they give."""
+"""Fitted features: the columns that they give to candidates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

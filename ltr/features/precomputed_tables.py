@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from ltr.arrays import IntArray, distinct
 from ltr.data.candidates import Candidates
+from ltr.data.tool_texts import ToolText
 from ltr.features.feature_context import StateMemo
 from ltr.features.plain_tool_text import plain_tool_text
-
-if TYPE_CHECKING:
-    from ltr.data.tool_texts import ToolText
 
 
 @dataclass(frozen=True, slots=True)

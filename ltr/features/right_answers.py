@@ -1,7 +1,4 @@
-"""The tools of candidates and their texts, each once, and which tool answered which query.
-
-`Context.shared` calls the functions of (candidates, context) and (groups, context), so that features share the result.
-"""
+"""Which tool answered which query; for `Context.shared`, so that features share the result."""
 
 from dataclasses import dataclass
 

@@ -12,14 +12,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ltr.files.filesystem_operations import named_failures, refuse_special, remove, sync_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import BLOCK, zstd_module
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-
-from ltr.files.filesystem_operations import named_failures, refuse_special, remove, sync_directory
 
 TEMPORARY = re.compile(r"\.ltr-[0-9a-f]{16}\.tmp")
 

@@ -18,8 +18,6 @@ class ContentDigest:
     """
 
     def __init__(self) -> None:
-        import hashlib
-
         self.byte_count = 0
         self._hash = hashlib.sha256()
 
@@ -51,7 +49,4 @@ def sha256(path: Path) -> str:
 @cache
 def _sha256(path: Path, _size: int, _changed: int) -> str:
     """The digest, computed again where size or time of change, which only tell files apart, differ."""
-    digest = hashlib.sha256()
-    for block in read_blocks(path):
-        digest.update(block)
-    return digest.hexdigest()
+    return digest_file(path).sha256

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from ltr.files.advisory_locks import locked_directory
+from ltr.files.system_lock import locked_directory
 
 RENAMING = 1.0  # seconds for another process to finish its renames, which take less than one of them
 

@@ -6,10 +6,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ltr.errors import RunError
-from ltr.files.advisory_locks import locked_directory
 from ltr.files.crash_recovery import put_back
 from ltr.files.filesystem_operations import make_directory
 from ltr.files.path_arguments import AnyPath
+from ltr.files.system_lock import locked_directory
 
 
 @contextmanager

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ltr.errors import DiskError, UsageError, reason
-from ltr.files.advisory_locks import locked_directory
 from ltr.files.atomic_write import TEMPORARY
 from ltr.files.crash_recovery import earlier_directory, earlier_files, newly_named, put_back
 from ltr.files.filesystem_operations import make_directory, named_failures, refuse_special, sync_directory
 from ltr.files.path_arguments import AnyPath
+from ltr.files.system_lock import locked_directory
 
 LONGEST_NAME = 255 - len(".") - len(".new-4194304")  # bytes: the name of the new directory is a name as well
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from ltr.errors import FileError, UsageError
 
 AnyPath = str | os.PathLike[str]
-
-
 STDIN = "-"
 
 

@@ -1,4 +1,4 @@
-"""Names of files, made of any text: short, portable, and inside the directory that they belong to."""
+"""Paths relative to a directory, and back."""
 
 import os
 from contextlib import suppress

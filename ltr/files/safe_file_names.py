@@ -9,11 +9,7 @@ from ltr.errors import UsageError
 from ltr.files.path_arguments import AnyPath
 
 LONGEST_NAME = 80
-
-
 SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}(?<!\.)")
-
-
 DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)  # Windows opens the device
 
 

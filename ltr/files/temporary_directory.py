@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ltr.errors import DiskError, reason
-from ltr.files.advisory_locks import locked_directory
+from ltr.files.system_lock import locked_directory
 
 PREFIX = "ltr-shards-"
 YOUNG = 60.0  # seconds in which a directory may not be locked yet by whoever makes it

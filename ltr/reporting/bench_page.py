@@ -5,15 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ltr.errors import count
-from ltr.reporting.cell_formats import (
-    DIFFERENCE,
-    INTERVAL,
-    MILLISECONDS,
-    PROBABILITY,
-    SHARE,
-    WRITTEN,
-    Bounds,
-)
+from ltr.reporting.cell_formats import DIFFERENCE, INTERVAL, MILLISECONDS, PROBABILITY, SHARE, WRITTEN, Bounds
 from ltr.reporting.charts import Estimate, PlotPoint, Words, estimates, estimates_table, front
 from ltr.reporting.number_formats import share, short
 from ltr.reporting.page import Block, Page, Points, Section, Text

@@ -9,7 +9,7 @@ from ltr.errors import count
 from ltr.evaluation.metrics.ranking_measures import TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
 from ltr.reporting.cell_formats import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds
-from ltr.reporting.metric_footnotes import span_text
+from ltr.reporting.metric_sentences import span_text
 from ltr.reporting.metric_titles import BASELINES, TITLES, title_of
 from ltr.reporting.number_formats import between, fixed, listed, without_zero
 from ltr.reporting.table import Column, Medium, Table, TableRow, Value

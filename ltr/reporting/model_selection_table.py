@@ -19,10 +19,18 @@ def choice_text(choice: RecommendedChoiceRecord) -> str:
     >>> choice_text(RecommendedChoiceRecord("tool.proto alone", "no folds: 1 training trace, too few for folds"))
     'chosen: tool.proto alone; no folds: 1 training trace, too few for folds'
     """
+    return f"{choice_headline(choice)}: {choice.reason}" if choice.folds else choice_headline(choice)
+
+
+def choice_headline(choice: RecommendedChoiceRecord) -> str:
+    """What was chosen, and why only where no folds could choose.
+
+    >>> choice_headline(RecommendedChoiceRecord("ten", "the least loss", 5, []))
+    'of 0 alternatives, 5 folds chose ten'
+    """
     if not choice.folds:
         return f"chosen: {choice.chosen}; {choice.reason}"
-    number = count(len(choice.alternatives), "alternative")
-    return f"of {number}, {choice.folds} folds chose {choice.chosen}: {choice.reason}"
+    return f"of {count(len(choice.alternatives), 'alternative')}, {choice.folds} folds chose {choice.chosen}"
 
 
 def alternatives_table(choice: RecommendedChoiceRecord) -> Table:

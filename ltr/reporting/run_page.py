@@ -8,7 +8,7 @@ from ltr.reporting.cell_formats import COUNT, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
 from ltr.reporting.instructive_queries import instructive_section
-from ltr.reporting.metric_footnotes import counts_text, known_texts, lacking_text, past_text
+from ltr.reporting.metric_sentences import counts_text, known_texts, lacking_text, past_text
 from ltr.reporting.metric_tables import interval_of, metrics_table, parts_table
 from ltr.reporting.metric_titles import BASELINES, TITLES, title_of
 from ltr.reporting.none_of_these_section import none_section

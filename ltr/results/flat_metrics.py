@@ -3,10 +3,7 @@
 from dataclasses import asdict
 
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
-from ltr.storage.evaluation_records import (
-    BreakdownRecord,
-    MetricsRecord,
-)
+from ltr.storage.evaluation_records import BreakdownRecord, MetricsRecord
 from ltr.storage.record_reader import Json
 
 OVER_BEST = "over_best_feature"  # how much greater Top-1 is than the best single feature's

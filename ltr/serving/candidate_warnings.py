@@ -8,7 +8,7 @@ from ltr.arrays import IntArray
 from ltr.data.candidates import Candidates
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import count
-from ltr.storage.feature_state import fit_digest
+from ltr.storage.feature_records import fit_digest
 from ltr.storage.model_file import StoredModel
 
 OTHER_FIT = (

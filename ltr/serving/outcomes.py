@@ -10,8 +10,8 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.data.candidates import Candidates
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.catalogues.offered_tools import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.jsonlines import records
 from ltr.data.tool_texts import ToolText
 from ltr.data.value_excerpts import excerpt

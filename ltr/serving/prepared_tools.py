@@ -9,17 +9,17 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.data.candidates import Candidates
+from ltr.data.tool_texts import ToolText
 from ltr.features.feature_context import StateMemo
 from ltr.features.fitted_features import FittedFeatures
 from ltr.features.precomputed_tables import Tables, ToolList, all_extended, tools_of_rows
 from ltr.files.freed_memory import return_freed_memory
 from ltr.serving.served_encoder import ServedEncoder
 from ltr.serving.shortlist import Shortlist
+from ltr.serving.tool_offer import Offer
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue
-    from ltr.data.tool_texts import ToolText
-from ltr.serving.tool_offer import Offer
 
 MOST_TOOLS = 1 << 14  # held; a service that meets more of them starts anew
 MOST_OF_A_CUT = 6_000  # held where a large catalogue is cut: its shortlist needs memory as well

@@ -13,8 +13,8 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.candidates import Candidates, candidate_text, key_order, with_tool_texts
 from ltr.data.catalogue_as_candidates import graph_candidates
-from ltr.data.catalogues.offered_tools import offered_tools
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
+from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.supplied_feature_names import refuse_other_columns
@@ -32,6 +32,7 @@ from ltr.serving.rank_options import RankKeywords, RankOptions
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.serving.tool_offer import Offer
 from ltr.storage.model_file import StoredModel, load_model, save_model
+from ltr.storage.run_catalogue import own_tools
 from ltr.storage.update_state import UpdateBase, files_of
 from ltr.training.softmax import softmax
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from ltr.data.config import DataConfig
     from ltr.serving.learning_from_outcomes import Applied, Feedback, Update
     from ltr.serving.outcomes import Outcome
-from ltr.storage.run_catalogue import own_tools
 
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 OPENING = threading.Lock()  # of the outcomes of a run

@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.candidates import Candidates, key_order
 from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.tool_texts import ToolText
 from ltr.features.precomputed_tables import ToolList
-
-if TYPE_CHECKING:
-    from ltr.data.tool_texts import ToolText
 
 
 @dataclass(frozen=True, slots=True)

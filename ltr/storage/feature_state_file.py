@@ -14,7 +14,7 @@ from ltr.files.atomic_write import write_bytes
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import read_bytes
-from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, restored_features
+from ltr.storage.feature_records import EncoderRecord, FeatureRecord, feature_records, restored_features
 from ltr.storage.model_file import LARGEST_ARRAYS, LARGEST_DOCUMENT
 
 FORMAT: Final = "ltr-features/2"

@@ -1,4 +1,4 @@
-"""Featurised groups on disk: one .npz with phi and the state that made it, or JSONL with a state beside it."""
+"""Featurised groups as JSONL, with the state that made the numbers beside it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from ltr.features.fitted_features import FittedFeatures
 from ltr.files.atomic_write import write_lines
 from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import STDIN, AnyPath, shown
-from ltr.storage.feature_state import fit_digest
+from ltr.storage.feature_records import fit_digest
 from ltr.storage.feature_state_file import FeatureState, load_features, write_state
 
 LISTED = 1 << 12  # rows that are lists of Python numbers at once: they take eight times the memory of an array

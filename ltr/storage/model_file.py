@@ -18,7 +18,7 @@ from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import read_bytes
 from ltr.storage.abstain_rule import AbstainRule
-from ltr.storage.feature_state import EncoderRecord, FeatureRecord, feature_records, restored_features
+from ltr.storage.feature_records import EncoderRecord, FeatureRecord, feature_records, restored_features
 from ltr.storage.record_reader import refuse_earlier
 from ltr.storage.run_file_lookup import run_file
 from ltr.storage.training_record import TrainingRecord

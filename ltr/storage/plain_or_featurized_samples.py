@@ -16,7 +16,7 @@ from ltr.errors import DataError, FileError, UsageError
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.content_digests import digest_file
 from ltr.files.path_arguments import STDIN, expand
-from ltr.storage.feature_state import fit_digest
+from ltr.storage.feature_records import fit_digest
 
 if TYPE_CHECKING:
     from ltr.data.shards import SampleShards
@@ -44,7 +44,7 @@ def _read(
     if packed and len(files) > 1:
         raise UsageError(f"{packed[0]}: a file of featurised columns is read alone")
     if packed:
-        from ltr.storage.featurized_columns import load_columns  # most samples are not featurised yet
+        from ltr.storage.columns_file import load_columns  # most samples are not featurised yet
 
         return load_columns(packed[0])
     source = paths if isinstance(paths, TableRows) else files
@@ -87,7 +87,7 @@ def _fingerprints(data: DataConfig) -> tuple[SourceFile, ...]:
 
 def fingerprinted(path: str) -> SourceFile:
     """The file with the digest of its content; of a directory of columns its manifest, which has those of its parts."""
-    from ltr.storage.featurized_shards import MANIFEST
+    from ltr.storage.sharded_columns import MANIFEST
 
     path = str(Path(path, MANIFEST)) if Path(path).is_dir() else path
     content = digest_file(path)

@@ -9,11 +9,13 @@ import numpy as np
 
 from ltr.arrays import LARGEST, FloatArray
 from ltr.training.kernels.dispatch_by_size import for_passes
-from ltr.training.nonlinear_terms import COST, NO_TERMS, Terms
+from ltr.training.nonlinear_terms import NO_TERMS, Terms
 from ltr.training.passes_over_groups import centred_columns, passes
 from ltr.training.trainable_groups import Trainable, TrainingGroups
 
 Groups = TypeVar("Groups", bound=TrainingGroups)
+
+COST = 10.0  # a term is penalised this many times as much as a feature: without evidence a score stays a weighted sum
 
 
 def deviations(groups: TrainingGroups, units: FloatArray) -> FloatArray:

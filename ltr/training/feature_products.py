@@ -53,8 +53,7 @@ class Products:
 
     def _moved(self, phi: FloatArray) -> FloatArray:
         """How far each value lies above its centre, one beyond the ends as the nearest of them."""
-        moved: FloatArray = np.clip(phi, self.ends[:, 0], self.ends[:, 1]) - self.centres
-        return moved
+        return np.ascontiguousarray(np.clip(phi, self.ends[:, 0], self.ends[:, 1]) - self.centres)
 
     def _refuse_too_large(self) -> None:
         """Raise for two features whose product leaves the range of numbers."""
@@ -80,14 +79,16 @@ class Products:
         return np.take(moved, self.first, axis=1) * np.take(moved, self.second, axis=1)
 
     def scores(self, phi: FloatArray, w: FloatArray) -> FloatArray:
-        """What the products add to the score of each row x: x'Wx, W the weights above the diagonal, without a column.
+        """What the products add to the score of each row: sum over i < j of w_ij z_i z_j, z the row minus its centres.
 
-        No BLAS, as in `linear_scores`: equal rows must tie.
+        No column is made. No BLAS, as in `linear_scores`: equal rows must tie.
 
         >>> products = Products.at([0.0, 1.0], np.array([[0.0, 4.0], [1.0, 3.0]]))
         >>> products.scores(np.array([[2.0, 2.0], [9.0, 9.0]]), np.array([0.5]))
         array([1., 4.])
         """
+        if not len(self):
+            return np.zeros(len(phi))
         moved, weights = self._moved(phi), np.zeros((len(self.centres), len(self.centres)))
         weights[self.first, self.second] = w
         scores: FloatArray = np.einsum("ij,ij->i", np.einsum("ij,jk->ik", moved, weights), moved)

@@ -20,8 +20,8 @@ from ltr.training.newton import centre_of, fit_newton
 from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import slope
 from ltr.training.optimality_certificate import gap_bound
+from ltr.training.registry import Trainer, checked_trainer
 from ltr.training.trainable_groups import TrainingGroups, trainable
-from ltr.training.trainer_registry import Trainer, checked_trainer
 from ltr.training.validation_metric import Validation
 
 

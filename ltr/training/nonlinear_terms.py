@@ -12,8 +12,6 @@ from ltr.training.config import TrainConfig
 from ltr.training.feature_products import NO_PRODUCTS, Products
 from ltr.training.piecewise_linear_curves import NO_KNOTS, ROWS_AT_ONCE, Knots
 
-COST = 10.0  # a term is penalised this many times as much as a feature: without evidence a score stays a weighted sum
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:

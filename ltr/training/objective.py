@@ -1,7 +1,6 @@
 """The objective: the mean over groups of -sum t * log softmax(phi w + score_offset), and its derivatives.
 
 A score offset is a fixed number of a row: -log of the probability with which it was drawn (0: it was there anyway).
-Groups of one candidate, and groups without a positive label, cannot move w: they are left out, and counted.
 """
 
 from dataclasses import dataclass
@@ -10,11 +9,7 @@ from operator import add
 
 import numpy as np
 
-from ltr.arrays import (
-    FloatArray,
-    IntArray,
-    code_sums,
-)
+from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.training.kernels.dispatch_by_size import for_passes
 from ltr.training.passes_over_groups import Run, centred_columns, passes
 from ltr.training.trainable_groups import Trainable, TrainingGroups

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.arrays import (
-    FloatArray,
-    IntArray,
-    chunks,
-)
+from ltr.arrays import FloatArray, IntArray, chunks
 from ltr.training.trainable_groups import Trainable
 
 RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache

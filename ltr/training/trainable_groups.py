@@ -1,4 +1,4 @@
-"""Groups that can be trained on, checked, and how passes go over them."""
+"""Groups that can be trained on, checked. Those that cannot move w are left out, and counted."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -7,16 +7,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import (
-    LARGEST,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    as_column,
-    as_matrix,
-    as_offsets,
-    as_weights,
-)
+from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray, as_column, as_matrix, as_offsets, as_weights
 from ltr.errors import DataError
 from ltr.training.targets import shares
 

@@ -21,7 +21,7 @@ from ltr.features.fitted_features import FittedFeatures
 from ltr.features.learned_states import fit_states
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
-from ltr.storage.featurized_columns import save_columns
+from ltr.storage.columns_file import save_columns
 from ltr.storage.featurized_jsonl import write_featurized
 from subcommands import at_least
 

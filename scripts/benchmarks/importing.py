@@ -68,7 +68,7 @@ def main(*, formats, lines, measure):
 def figures(name, path):
     """CPU seconds, peak MB above what the importer's modules take, and groups."""
     from ltr.data.importers.import_samples import import_samples
-    from ltr.data.importers.importer_registry import IMPORTERS
+    from ltr.data.importers.registry import IMPORTERS
 
     _ = IMPORTERS[name].summary
     before, start = peak_mb(), time.process_time()

@@ -29,10 +29,10 @@ from stresses.cases import Cases, Figure
 from subcommands import ROOT
 
 METRICS = (
-    *("test_metrics", "test_oracles", "test_ties", "test_interpretation", "test_classified", "test_lists"),
+    *("test_metrics", "test_oracles", "test_tied_ranks", "test_interpretation", "test_classified", "test_lists"),
     *("test_ranking", "test_shard_evaluation"),
 )
-WRITER = ("test_files", "test_directory_replace")
+WRITER = ("test_files", "test_output_replacement")
 OF_METRICS = (
     "classification_counts",
     "expected_reciprocal_rank",
@@ -51,23 +51,25 @@ CROSSFIT = (
 TESTS = {  # of each module
     "training/objective": OBJECTIVE,
     "training/trainable_groups": OBJECTIVE,
+    "training/passes_over_groups": OBJECTIVE,
     "training/group_sample": OBJECTIVE,
     "evaluation/ranking": METRICS,
     "evaluation/tied_ranks": METRICS,
     **{f"evaluation/metrics/{name}": METRICS for name in OF_METRICS},
     "evaluation/significance": ("test_significance",),
     "evaluation/bootstrap": ("test_bootstrap",),
-    "training/piecewise_linear_curves": ("test_curves",),
+    "training/piecewise_linear_curves": ("test_piecewise_linear_curves",),
     "training/feature_products": ("test_products", "test_training_shards"),
     "training/significant_gain_rule": ("test_recommended_choice",),
     "training/one_standard_error": ("test_recommended_choice",),
     "features/crossfit": CROSSFIT,
     "features/fitted_features": CROSSFIT,
+    "features/learned_states": CROSSFIT,
     "training/temperature": ("test_temperature", "test_abstaining"),
     "evaluation/abstention_threshold": ("test_abstaining",),
     "reporting/ranks_and_calibration_section": ("test_calibration", "test_report"),
     "files/atomic_write": WRITER,
-    "files/disk_steps": WRITER,
+    "files/filesystem_operations": WRITER,
     "files/output_replacement": WRITER,
 }
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")  # of each module: mutant, reason

@@ -22,7 +22,7 @@ from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.import_samples import import_samples
-from ltr.data.importers.importer_registry import IMPORTERS
+from ltr.data.importers.registry import IMPORTERS
 from ltr.data.shards import sample_shards
 from ltr.errors import ConfigError, LtrError
 from ltr.experiments.featurize import featurize_and_save
@@ -34,7 +34,7 @@ from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.reading import zstd_module
 from ltr.reporting.report import report_of
 from ltr.serving.outcomes import read_outcomes
-from ltr.storage.featurized_columns import load_columns
+from ltr.storage.columns_file import load_columns
 from ltr.training.config import TrainConfig
 from subcommands import ROOT
 from tests import test_import_fuzz as chats

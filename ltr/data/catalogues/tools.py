@@ -10,6 +10,7 @@ from ltr.arrays import IntArray
 from ltr.data.catalogues.tool_list_formats import NEEDED, listed_tools
 from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.jsonlines import records
+from ltr.data.tool_texts import ToolText, replace_texts
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import FieldError, FileError
 from ltr.files.path_arguments import AnyPath, shown
@@ -17,17 +18,14 @@ from ltr.files.reading import BYTE_ORDER_MARK, read_bytes
 
 if TYPE_CHECKING:
     from ltr.data.sample_reader import Samples
-from ltr.data.tool_texts import ToolText, replace_texts
 
 LARGEST_CATALOGUE = 256 << 20
 A_LINE = {"": "one JSON object a line is needed"}
-
-
 ToolCatalogue = Mapping[str, ToolText]
 
 
 def read_tools(path: AnyPath) -> dict[str, ToolText]:
-    """The texts of tools by name, of a JSON document or of JSONL in any of the shapes that `tool_lists` reads.
+    """The texts of tools by name, of a JSON document or of JSONL in any of the shapes that `tool_list_formats` reads.
 
     A name that comes twice is an error, and so is a catalogue without tools.
     """

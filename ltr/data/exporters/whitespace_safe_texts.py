@@ -1,4 +1,4 @@
-"""Ids in formats that separate columns by white space."""
+"""Ids and numbers as texts of formats that separate columns by white space."""
 
 import re
 

@@ -25,9 +25,9 @@ from ltr.data.importers.conversations import (
 )
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_conversations import decisions
-from ltr.data.importers.importer_registry import Imported, importer
 from ltr.data.importers.json_objects import Object, objects, text_or_empty
 from ltr.data.importers.offered_tools_and_calls import allowed, call_of, table_of
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.tally import Tally
 
 STOPS = {"max_tokens": CUT_OFF, "model_context_window_exceeded": CUT_OFF, "refusal": REFUSED}

@@ -1,19 +1,16 @@
 """Trajectories of agents in ATIF, the format of Harbor: one conversation a document, its tools given once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
-from typing import Any
 
 from ltr.data.importers.conversations import Conversation, Message, content_text, looks_failed
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_conversations import decisions
-from ltr.data.importers.importer_registry import Imported, importer
-from ltr.data.importers.json_objects import log_objects, objects, text_or_empty
+from ltr.data.importers.json_objects import Object, log_objects, objects, text_or_empty
 from ltr.data.importers.log_timestamps import NANOSECONDS, nanoseconds
 from ltr.data.importers.offered_tools_and_calls import call_of, table_of
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.tally import Tally
-
-Object = Mapping[str, Any]
 
 NO_TRAJECTORY = "values that are no trajectory"
 COPIED = "answers copied from an earlier trajectory"

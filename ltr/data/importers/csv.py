@@ -10,7 +10,7 @@ import msgspec
 
 from ltr.data.importers.delimited_text import DELIMITERS, TableFile, read_table
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.tally import Tally
 from ltr.data.json_decode_errors import FAILURES
 from ltr.data.value_excerpts import excerpt

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ltr.data.catalogues.tool_list_formats import listed_tools
 from ltr.data.importers.file_beginning import Opening, opening_of, read_opening
-from ltr.data.importers.importer_registry import IMPORTERS
+from ltr.data.importers.registry import IMPORTERS
 from ltr.errors import FieldError, UnknownFormatError, UsageError
 from ltr.files.path_arguments import STDIN, AnyPath, shown
 from ltr.files.reading import foreign_start

@@ -1,4 +1,4 @@
-"""Importers by name: each turns files of another format into lines of samples, and counts what it keeps and skips."""
+"""Files of another format become lines of samples; what is kept and what is skipped is counted."""
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from ltr.data.importers.format_recognition import AUTO, recognised
-from ltr.data.importers.importer_registry import IMPORTERS, Imported, Importer
+from ltr.data.importers.registry import IMPORTERS, Imported, Importer
 from ltr.data.importers.tally import Count, Tally
 from ltr.data.redaction import redact_sample
 from ltr.errors import DataError, UsageError, suggestion

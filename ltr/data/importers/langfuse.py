@@ -1,6 +1,6 @@
 """Observations of Langfuse: lines or an array of JSON, a table, or a trace with its observations."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -10,8 +10,8 @@ from ltr.data.importers.conversations import last_user_text
 from ltr.data.importers.delimited_text import read_table
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_spans import groups_of_spans
-from ltr.data.importers.importer_registry import Imported, importer
 from ltr.data.importers.json_objects import (
+    Object,
     decoded,
     entries,
     id_text,
@@ -23,11 +23,10 @@ from ltr.data.importers.json_objects import (
 from ltr.data.importers.log_timestamps import nanoseconds
 from ltr.data.importers.message_formats import answer_in, messages_in
 from ltr.data.importers.offered_tools_and_calls import allowed, table_of
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.span import Span, answer_of_span, tool_name
 from ltr.data.importers.span_attributes import span_of, tree_of
 from ltr.data.importers.tally import Tally
-
-Object = Mapping[str, Any]
 
 MODEL_TYPES, TOOL_TYPES = ("GENERATION",), ("TOOL",)
 FEEDBACK_NAMES = ("feedback", "thumb", "rating", "user")  # a part of the name of a score that a user gave

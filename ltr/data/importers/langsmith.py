@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
@@ -11,8 +10,8 @@ from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.conversations import UNFINISHED, Message, Tool, last_user_text
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_spans import groups_of_spans
-from ltr.data.importers.importer_registry import Imported, importer
 from ltr.data.importers.json_objects import (
+    Object,
     decoded,
     entries,
     id_text,
@@ -24,10 +23,9 @@ from ltr.data.importers.json_objects import (
 from ltr.data.importers.log_timestamps import NANOSECONDS, nanoseconds
 from ltr.data.importers.message_formats import answer_in, messages_in
 from ltr.data.importers.offered_tools_and_calls import allowed, table_of
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.span import Kind, Span, answer_of_span, tool_name
 from ltr.data.importers.tally import Tally
-
-Object = Mapping[str, Any]
 
 KINDS: Mapping[object, Kind] = {"llm": "model", "tool": "tool"}
 STAMP = re.compile(r"(\d{8}T\d{6})(\d{6})Z([0-9a-fA-F-]{0,64})")

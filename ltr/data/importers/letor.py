@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.importer_registry import Imported, importer
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, SampleError, UsageError, count
 from ltr.files.path_arguments import STDIN, shown

@@ -9,20 +9,9 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.conversations import (
-    CUT_OFF,
-    FAILED,
-    REFUSED,
-    Call,
-    Message,
-    Role,
-    content_text,
-    looks_failed,
-)
-from ltr.data.importers.json_objects import decoded, entries, object_or_empty, text_or_empty
+from ltr.data.importers.conversations import CUT_OFF, FAILED, REFUSED, Call, Message, Role, content_text, looks_failed
+from ltr.data.importers.json_objects import Object, decoded, entries, object_or_empty, text_or_empty
 from ltr.data.importers.offered_tools_and_calls import call_in, call_of
-
-Object = Mapping[str, Any]
 
 ROLES: Mapping[str, Role] = {
     "system": "instruction", "developer": "instruction", "systemmessage": "instruction",

@@ -9,16 +9,22 @@ from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.conversations import last_user_text
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_spans import groups_of_spans
-from ltr.data.importers.importer_registry import Imported, importer
-from ltr.data.importers.json_objects import decoded, entries, log_objects, object_or_empty, objects, text_or_empty
+from ltr.data.importers.json_objects import (
+    Object,
+    decoded,
+    entries,
+    log_objects,
+    object_or_empty,
+    objects,
+    text_or_empty,
+)
 from ltr.data.importers.log_timestamps import LATEST
 from ltr.data.importers.message_formats import answer_in, messages_in
 from ltr.data.importers.offered_tools_and_calls import allowed, table_of
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.span import Kind, Span, answer_of_span, tool_name
 from ltr.data.importers.tally import Tally
 from ltr.data.json_decode_errors import FAILURES
-
-Object = Mapping[str, Any]
 
 KINDS: Mapping[str, Kind] = {"LLM": "model", "CHAT_MODEL": "model", "TOOL": "tool"}
 ERROR_CODES = ("ERROR", "STATUS_CODE_ERROR", 2)

@@ -26,10 +26,10 @@ from ltr.data.importers.conversations import (
 )
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_conversations import decisions
-from ltr.data.importers.importer_registry import Imported, importer
 from ltr.data.importers.json_objects import Object, object_or_empty, objects, text_or_empty
 from ltr.data.importers.offered_tools_and_calls import allowed, call_in, table_of
 from ltr.data.importers.openai_responses import Chains, from_responses, is_responses
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.tally import Tally
 
 ROLES: Mapping[object, Role] = {

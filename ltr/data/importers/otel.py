@@ -1,20 +1,18 @@
 """Traces of OpenTelemetry: OTLP/JSON in lines or documents, and what Phoenix exports of them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.file_beginning import Opening
 from ltr.data.importers.groups_from_spans import groups_of_spans
-from ltr.data.importers.importer_registry import Imported, importer
-from ltr.data.importers.json_objects import decoded, log_objects, object_or_empty, objects, text_or_empty
+from ltr.data.importers.json_objects import Object, decoded, log_objects, object_or_empty, objects, text_or_empty
 from ltr.data.importers.log_timestamps import LATEST, nanoseconds
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.span import Span
 from ltr.data.importers.span_attributes import span_of, tree_of
 from ltr.data.importers.tally import Tally
-
-Object = Mapping[str, Any]
 
 HEXADECIMAL = re.compile(r"[0-9A-Fa-f]{1,64}")
 ERROR_CODES = (2, "2", "STATUS_CODE_ERROR", "ERROR")

@@ -1,4 +1,7 @@
-"""Tokens packed into integers: compared, hashed and stacked without a loop."""
+"""Tokens as Words: the bytes of a token, filled up with zeros, eight to an integer.
+
+Numpy compares and hashes words without a Python object for each token.
+"""
 
 from collections.abc import Sequence
 

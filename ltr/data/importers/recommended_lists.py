@@ -11,8 +11,8 @@ from ltr.arrays import LARGEST
 from ltr.data.groups import group_samples
 from ltr.data.importers.delimited_text import read_table
 from ltr.data.importers.file_beginning import Opening, read_opening
-from ltr.data.importers.importer_registry import Imported, importer
 from ltr.data.importers.ranked_groups import RankedGroups
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.tally import Tally
 from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.json_stream import json_values

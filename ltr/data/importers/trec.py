@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.importer_registry import Imported, importer
 from ltr.data.importers.packed_tokens import as_tokens
 from ltr.data.importers.ranked_groups import RankedGroups
+from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.trec_files import QRELS, Topics, read_trec_run
 from ltr.data.importers.trec_runs_with_qrels import read_ranked
 from ltr.errors import UsageError, count

@@ -16,6 +16,14 @@ from ltr.errors import DataError
 from ltr.files.path_arguments import AnyPath, shown
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A run beside its qrels."""
+
+    grades: FloatArray  # (lines of the run,) 0 where not judged
+    is_retrieved: BoolArray  # (lines of the qrels,)
+
+
 def read_ranked(run: AnyPath, qrels: AnyPath, *, complete: bool = False) -> RankedGroups:
     """The groups in the order of the qrels; rows in that of the run, then what was not retrieved.
 
@@ -93,14 +101,6 @@ def _candidates(
         lines=lines,
         files=files,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A run beside its qrels."""
-
-    grades: FloatArray  # (lines of the run,) 0 where not judged
-    is_retrieved: BoolArray  # (lines of the qrels,)
 
 
 def match_qrels(run: Entries, qrels: Entries) -> Judgement:

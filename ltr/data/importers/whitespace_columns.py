@@ -1,8 +1,4 @@
-"""Files of columns between white space, such as those of TREC, read a block of lines at a time.
-
-Tokens become Words: the bytes of a token, filled up with zeros, eight to an integer. Numpy compares and hashes words
-without a Python object for each token.
-"""
+"""Files of columns between white space, such as those of TREC, read a block of lines at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""exp of several numbers at once, and the float rules of compiled passes."""
+"""exp of several numbers at once."""
 
 import numba
 import numpy as np

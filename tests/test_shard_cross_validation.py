@@ -14,8 +14,8 @@ from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.pipeline import run
 from ltr.experiments.shard_cross_validation import SideOfFold
 from ltr.experiments.shard_run import learn_shards, run_shards
-from ltr.storage.featurized_shards import open_columns
 from ltr.storage.plain_or_featurized_samples import read
+from ltr.storage.sharded_columns import open_columns
 from ltr.training.config import TrainConfig
 from tests.made import WORDS, tool_rows, written
 

@@ -31,9 +31,9 @@ from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.output_replacement import DirectoryKind, new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import LOG
-from ltr.storage.feature_state import fit_digest
+from ltr.storage.columns_file import LARGEST_COLUMNS, columns_of, groups_of_columns
+from ltr.storage.feature_records import fit_digest
 from ltr.storage.feature_state_file import UNUSABLE, load_features, write_state
-from ltr.storage.featurized_columns import LARGEST_COLUMNS, columns_of, groups_of_columns
 from ltr.storage.record_reader import read_record
 from ltr.storage.run_directory import refuse_taken
 

@@ -15,11 +15,7 @@ from ltr.training.trainable_groups import Trainable
 
 Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch[, progress])
 TRAINERS: Registry[Trainer] = Registry("trainer")
-
-
 TRAINERS.add("descent", fit_descent)
-
-
 TRAINERS.add("newton", fit_newton)
 
 

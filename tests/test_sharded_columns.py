@@ -15,8 +15,8 @@ from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save
 from ltr.files.content_digests import digest_file
 from ltr.files.npz import read_arrays, write_arrays
-from ltr.storage.featurized_columns import load_columns
-from ltr.storage.featurized_shards import new_columns, open_columns
+from ltr.storage.columns_file import load_columns
+from ltr.storage.sharded_columns import new_columns, open_columns
 from ltr.training.config import TrainConfig
 from tests.made import tool_rows, written
 

@@ -21,7 +21,7 @@ from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.packed_texts import pack_texts, unpack_texts
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import LOG, stage
-from ltr.storage.feature_state import feature_records, fit_digest, restored_features
+from ltr.storage.feature_records import feature_records, fit_digest, restored_features
 from ltr.storage.feature_state_file import FORMAT, UNUSABLE, StateRecord
 from ltr.storage.model_file import LARGEST_DOCUMENT
 

@@ -8,7 +8,7 @@ import pytest
 from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.format_recognition import recognise
 from ltr.data.importers.import_samples import import_samples
-from ltr.data.importers.importer_registry import IMPORTERS, Imported, Importer
+from ltr.data.importers.registry import IMPORTERS, Imported, Importer
 from ltr.data.importers.tally import Count, Tally
 from ltr.errors import UsageError
 from tests.made import tool_rows, written
