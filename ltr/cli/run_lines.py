@@ -12,7 +12,7 @@ from ltr.reporting.escaping import visible
 from ltr.reporting.metric_titles import title_of
 from ltr.reporting.model_selection_table import alternatives_table, choice_headline, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
-from ltr.reporting.weights import FORMS, MOST_PRODUCTS, curves_table, products_table, weights_table
+from ltr.reporting.weights_and_curves import FORMS, MOST_PRODUCTS, curves_table, products_table, weights_table
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult

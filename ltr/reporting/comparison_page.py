@@ -16,7 +16,7 @@ from ltr.reporting.metric_titles import BEST_FEATURE, RANDOM, baseline_title, ti
 from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Table
-from ltr.reporting.weights import weight_or_curve
+from ltr.reporting.weights_and_curves import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare
 from ltr.storage.run_contents import RunContents
 from ltr.storage.training_record import TrainingRecord

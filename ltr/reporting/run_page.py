@@ -19,7 +19,7 @@ from ltr.reporting.ranks_and_calibration_section import calibration_section
 from ltr.reporting.table import Column, Table, Value
 from ltr.reporting.tool_tables import tools_section
 from ltr.reporting.training_section import learning_section
-from ltr.reporting.weights import weights_section
+from ltr.reporting.weights_and_curves import weights_section
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.run_contents import RunContents
 

@@ -7,7 +7,7 @@ from ltr.reporting.model_selection_table import alternatives_blocks
 from ltr.reporting.number_formats import percent, short
 from ltr.reporting.page import Section, Text
 from ltr.reporting.table import Column, Table
-from ltr.reporting.weights import MOST_ROWS, errors_text
+from ltr.reporting.weights_and_curves import MOST_ROWS, errors_text
 from ltr.storage.model_file import ModelRecord
 from ltr.storage.training_record import EpochRecord
 

@@ -24,7 +24,7 @@ class PerFeature(msgspec.Struct, Generic[Value], kw_only=True):
     """The numbers of a feature's weight, or how each of them is shown.
 
     No field has a default: the type check fails until whoever adds one computes it here, and says in
-    reporting/weights.py how it is shown.
+    reporting/weights_and_curves.py how it is shown.
     """
 
     weight: Value

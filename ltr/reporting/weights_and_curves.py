@@ -123,7 +123,11 @@ def weights_section(training: TrainingRecord) -> Section:
             for name, feature in training.weights.items()
         ],
     )
-    blocks = [losses, *_curves(training)] if training.curves else [_drawn(training), losses, weights_table(training)]
+    blocks = (
+        [losses, *_curves(training)]
+        if training.curves
+        else [_weights_figure(training), losses, weights_table(training)]
+    )
     if training.products:
         blocks += [products_table(training), Text(products_text(training))]
     if training.errors.form is not None:
@@ -144,7 +148,7 @@ def products_text(training: TrainingRecord) -> str:
     )
 
 
-def _drawn(training: TrainingRecord) -> Block | None:
+def _weights_figure(training: TrainingRecord) -> Block | None:
     """The weights with their intervals, in one unit where the deviations of the features are recorded."""
     scales = training.deviations if len(training.deviations or ()) == len(training.weights) else None
     unit = (
