@@ -216,11 +216,21 @@ def suggestion(name: str, names: Iterable[str]) -> str:
 
     >>> suggestion("newtn", ["descent", "newton"])
     '; did you mean newton?'
+    >>> suggestion("top-1", ["accuracy", "top1_accuracy"])
+    '; did you mean top1_accuracy?'
     """
     import difflib
 
-    near = difflib.get_close_matches(name, list(names), n=1)
+    listed = list(names)
+    letters = _letters(name)
+    near = difflib.get_close_matches(name, listed, n=1) or sorted(
+        (each for each in listed if letters and _letters(each).startswith(letters)), key=len
+    )
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

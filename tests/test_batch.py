@@ -361,5 +361,5 @@ def test_a_batch_of_one_run_says_how_far_it_is_ahead_of_its_best_column_and_test
     made(tmp_path / "one.yaml", tmp_path / "runs")
     page, lines = (tmp_path / "runs" / "report.html").read_text(), (tmp_path / "runs" / "leaderboard.md").read_text()
     assert "one beside its best single feature: top-1 " in page
-    assert "over best feature" in page
+    assert "top-1 over best" in page
     assert "were not tested against each other" not in page + lines

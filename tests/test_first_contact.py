@@ -24,11 +24,12 @@ ANTHROPIC = {
     "tools": [{"name": "get_weather", "input_schema": {}}, {"name": "send_mail", "input_schema": {}}],
 }
 POOL = {"tools": {"a": {"description": "x", "inputs": "y"}, "b": {"description": "x", "inputs": "y"}}}
+GRAPHS = {"nodes": {}, "decisions": []}
 FOREIGN = [
     ("log.jsonl", json.dumps(CHAT), "an OpenAI chat log", "openai"),
     ("log.json", json.dumps([CHAT, CHAT], indent=2), "an OpenAI chat log", "openai"),
     ("log of may.jsonl", json.dumps(ANTHROPIC), "an Anthropic chat log", "anthropic"),
-    ("pool.json", json.dumps(POOL, indent=1), "a tool pool, or calling graphs made with one", "calling-trees"),
+    ("calls.json", json.dumps(GRAPHS, indent=1), "a tool pool, or calling graphs made with one", "calling-trees"),
     ("table.txt", "query,tool,label\nrain?,get_weather,1", "a table", "csv"),
     ("odd.csv", "utterance,function\nrain?,get_weather", "a table", "csv"),
     ("rank.txt", "1 qid:1 1:0.5\n0 qid:1 1:0.2", "a LETOR file", "letor"),
@@ -85,6 +86,9 @@ def test_a_list_of_tools_in_the_place_of_samples_is_named_for_what_it_is(cli, tm
         said = f"{name}: looks like a list of tools, which is named with --tools beside samples"
         assert cli.refused("train", name, "-o", "run") == (3, said)
         assert cli.refused("init", "--from", name) == (3, said)
+    (tmp_path / "pool.json").write_text(json.dumps(POOL))
+    assert cli.refused("train", "pool.json", "-o", "run")[1].endswith(said.partition(": ")[2])
+    assert "or name it with --tools beside samples" in cli.refused("init", "--from", "pool.json")[1]
 
 
 def test_init_names_a_mend_as_other_commands_do(cli, tmp_path):

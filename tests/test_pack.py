@@ -156,7 +156,7 @@ def test_the_command_says_what_it_packed(home, tmp_path):
 
 def test_rank_drops_what_is_less_probable_than_asked(home):
     arguments = ["rank", str(home / "tools"), "what is the weather?", "--format"]
-    for kind, line in (("human", "no candidate is so probable"), ("json", '"ranking":[]')):
+    for kind, line in (("human", "no candidate is as probable as --at-least asks for"), ("json", '"ranking":[]')):
         done = CliRunner().invoke(app, [*arguments, kind, "--at-least", "1"])
         assert done.exit_code == 0, done.output
         assert line in done.output.replace(" []", "[]").replace("  ", "  ")

@@ -255,6 +255,27 @@ def test_every_result_says_which_past_it_was_given(cli, tmp_path):
     assert "measure with --set data.previous=from_labels" in " ".join(cli.err.split())
 
 
+def test_a_typed_query_has_the_past_that_the_command_names(cli, tmp_path):
+    train = str(written(tmp_path, lines_of(30)))
+    tools = {name: {} for name in ltr.read_groups(train).candidates.name_texts}
+    (tmp_path / "tools.json").write_text(json.dumps({"tools": tools}))
+    features, home = ("--features", ",".join(COLUMNS)), tmp_path / "run"
+    cli.good(
+        "train", train, "--tools", tmp_path / "tools.json", *features, "--set=data.previous=from_labels", "-o", home
+    )
+    router, (first, second) = ltr.load(home), list(tools)[:2]
+    shown = {}
+    for before in ([], [first], [second, first], [first, second]):
+        words = ["--previous", ", ".join(before)] if before else []
+        listed = json.loads(cli.good("rank", home, "and now?", *words, "--format", "json").splitlines()[0])["ranking"]
+        shown[tuple(before)] = [choice["score"] for choice in listed]
+        assert shown[tuple(before)] == pytest.approx(
+            [choice.score for choice in router.rank("and now?", previous=before)]
+        )
+    assert shown[first,] != shown[first, second] != shown[()]
+    assert cli.refused("rank", home, "--samples", train, "--previous", first)[0] == 2
+
+
 def test_training_queries_keep_right_tools_as_their_past_and_say_so(tmp_path):
     train = str(written(tmp_path, lines_of(20)))
     result = run(RunConfig(data=DataConfig(train=train, previous="from_labels"), features=COLUMNS, encoder="hash"))

@@ -129,6 +129,9 @@ FEATURES = "a list of numbers from -1e300 to 1e300 is needed"
 ID = "a text or an integer is needed"
 
 
+OWN_NODE = "; each query of a trace needs a node_id of its own"
+
+
 @pytest.mark.parametrize(
     "fields, problem",
     [
@@ -243,7 +246,7 @@ def test_one_input_has_one_kind(tmp_path):
     [
         (
             {"query": "x" * 99},
-            f"query: found '{'x' * 56}...; s.jsonl:1 has 'weather in Paris?' for the same group",
+            f"query: found '{'x' * 56}...; s.jsonl:1 has 'weather in Paris?' for the same group{OWN_NODE}",
         ),
         ({"weight": 3}, "weight: found 3.0; s.jsonl:1 has 2.0 for the same group"),
         ({"time": 5}, "time: found 5.0; s.jsonl:1 has 4.0 for the same group"),

@@ -15,7 +15,7 @@ COMMANDS = {
     "validate": ("validate", "validate", "Say what is wrong with SAMPLES, or with a RUN."),
     "train": ("train", "train_command", "Learn weights from SAMPLES; keep the run in OUT."),
     "evaluate": ("evaluate", "evaluate_command", "Measure how MODEL ranks the labelled SAMPLES."),
-    "rank": ("rank", "rank_command", "Rank tools or teams of agents for a QUERY or a file of queries."),
+    "rank": ("rank", "rank_command", "Rank tools or teams of agents for a QUERY, the lines of stdin, or samples."),
     "update": ("update", "update_command", "Learn from OUTCOMES of served queries, without the training data."),
     "run": ("run", "run_command", "Run CONFIGS and their sweeps; end in a leaderboard."),
     "compare": ("compare", "compare_command", "Compare RUNS query by query: differences, tests, what changed."),

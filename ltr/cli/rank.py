@@ -37,6 +37,10 @@ def rank_command(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
+    previous: Annotated[
+        str | None,
+        typer.Option("--previous", help="Names used before in the conversation, in order, with commas between."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = DEFAULT_K,
     at_least: Annotated[
         float | None, typer.Option("--at-least", min=0, max=1, help="Only candidates of at least this probability.")
@@ -47,11 +51,13 @@ def rank_command(
     shown: Shown = None,
     verbose: Verbose = False,
 ) -> None:
-    """Rank tools or teams of agents for a QUERY or a file of queries."""
+    """Rank tools or teams of agents for a QUERY, the lines of stdin, or samples."""
     from ltr.serving.router import load
 
     if (query is None) == (samples is None):
         raise UsageError("give a QUERY, or --samples FILE")
+    if samples is not None and previous is not None:
+        raise UsageError("--previous stands beside a QUERY; samples have what came before in their own lines")
     if query is not None and not query.strip():
         raise UsageError("the QUERY is blank; a text is needed")
     router = load(model, tools=tools, graphs=graphs)
@@ -62,7 +68,8 @@ def rank_command(
         answers = answers_to_samples(router, samples, config, k, at_least)
     else:
         queries = typed_queries() if query == "-" else iter([str(query)])
-        answers = told(router.rank(text, k=k, at_least=at_least) for text in queries)
+        before = None if previous is None else [name.strip() for name in previous.split(",") if name.strip()]
+        answers = told(router.rank(text, k=k, at_least=at_least, previous=before) for text in queries)
     SHOW[chosen_format(shown)](answers, explain)
 
 
@@ -116,7 +123,11 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
         headers = ["rank", "candidate", "prob." if explain else "probability", "score", *added]
         title = emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal()))
         more = [f"  and {count(hidden, 'more feature')}"] if hidden else []
-        lines = aligned_lines(headers, rows, flexible=1) if rows else ["  no candidate is so probable"]
+        lines = (
+            aligned_lines(headers, rows, flexible=1)
+            if rows
+            else ["  no candidate is as probable as --at-least asks for"]
+        )
         lines += ["  abstains: the first candidate is not sure enough"] if answer.abstains else []
         lines += [] if answer.none is None else [f"  none of these: probability {fixed(answer.none)}"]
         say(*([""] if place else []), title, *lines, *more)

@@ -83,7 +83,8 @@ class GroupColumns:
 
     def _contradiction(self, field: str, value: object, earlier_value: object, earlier_line: int) -> FieldError:
         path, number = place(self.files, earlier_line)
-        problem = f"found {excerpt(value)}; {path}:{number} has {excerpt(earlier_value)} for the same group"
+        remedy = "; each query of a trace needs a node_id of its own" if field == "query" else ""
+        problem = f"found {excerpt(value)}; {path}:{number} has {excerpt(earlier_value)} for the same group{remedy}"
         return FieldError(field, problem)
 
 

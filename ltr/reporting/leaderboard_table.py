@@ -46,7 +46,7 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
         Column("unseen_top1", "top-1, unseen", SHARE, WIDE),
         Column("num_unseen", "unseen", COUNT, WIDE),
         Column("", f"95 % {title_of(board.metric)}", INTERVAL),
-        Column(OVER_BEST, "over best feature", WRITTEN, ON_TERMINAL | ON_PAGES),
+        Column(OVER_BEST, "top-1 over best", WRITTEN, ON_TERMINAL | ON_PAGES),
         Column("error", "error", media=IN_FILES),
         Column("directory", "directory", media=ON_PAGES if is_elsewhere else frozenset()),
     )

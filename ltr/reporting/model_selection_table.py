@@ -1,6 +1,5 @@
 """What folds chose for the recommended recipe: the choice in a sentence, and every alternative in a table."""
 
-from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE, INTERVAL, SHARE, Bounds, Kind
 from ltr.reporting.page import Block, Text
 from ltr.reporting.table import Column, Table
@@ -19,18 +18,18 @@ def choice_text(choice: RecommendedChoiceRecord) -> str:
     >>> choice_text(RecommendedChoiceRecord("tool.proto alone", "no folds: 1 training trace, too few for folds"))
     'chosen: tool.proto alone; no folds: 1 training trace, too few for folds'
     """
-    return f"{choice_headline(choice)}: {choice.reason}" if choice.folds else choice_headline(choice)
+    return f"{choice_headline(choice)}; {choice.reason}" if choice.folds else choice_headline(choice)
 
 
 def choice_headline(choice: RecommendedChoiceRecord) -> str:
     """What was chosen, and why only where no folds could choose.
 
     >>> choice_headline(RecommendedChoiceRecord("ten", "the least loss", 5, []))
-    'of 0 alternatives, 5 folds chose ten'
+    'settings, chosen by 5 folds among 0: ten'
     """
     if not choice.folds:
         return f"chosen: {choice.chosen}; {choice.reason}"
-    return f"of {count(len(choice.alternatives), 'alternative')}, {choice.folds} folds chose {choice.chosen}"
+    return f"settings, chosen by {choice.folds} folds among {len(choice.alternatives)}: {choice.chosen}"
 
 
 def alternatives_table(choice: RecommendedChoiceRecord) -> Table:

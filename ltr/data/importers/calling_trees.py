@@ -46,7 +46,8 @@ def import_calling_trees(files: Sequence[str]) -> Imported:
     pools = [path for path in files if _is_pool(read_opening(path).document)]
     traces = [path for path in files if path not in pools]
     if not traces:
-        raise UsageError(f"{', '.join(pools)}: a tool pool alone; name the file of the calling graphs beside it")
+        remedy = "name the file of the calling graphs beside it, or name it with --tools beside samples"
+        raise UsageError(f"{', '.join(pools)}: a tool pool alone; {remedy}")
     notes = () if pools else ("no tool pool among the files: the tools have no texts",)
     return Imported(decisions(_conversations(traces, _pool(pools, tally), tally), tally), notes, tally)
 

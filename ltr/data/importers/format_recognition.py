@@ -45,17 +45,27 @@ def foreign(path: AnyPath, line: bytes) -> str:
     if not formats and Path(path).suffix in TABLES:
         columns = "--option query=COLUMN --option tool=COLUMN"
         return f"looks like a table; name its columns: ltr import csv {file} -o samples.jsonl {columns}"
+    if _is_catalogue(opening) if formats else _is_tool(opening):
+        return "looks like a list of tools, which is named with --tools beside samples"
     if not formats:
-        return "looks like a list of tools, which is named with --tools beside samples" if _is_tool(opening) else ""
+        return ""
     commands = " or ".join(f"ltr import {name} {file} -o samples.jsonl" for name in formats)
     at_once = "" if is_stdin or len(formats) > 1 else f"; or, to train at once: ltr init --from {file}"
     return f"looks like {_titles(formats)}; run: {commands}{at_once}"
 
 
+def _is_catalogue(opening: Opening) -> bool:
+    """Whether a file holds tools by name and nothing else, as a catalogue does."""
+    return isinstance(opening.document, dict) and set(opening.document) == {"tools"} and _are_tools(opening)
+
+
 def _is_tool(opening: Opening) -> bool:
     """Whether the first value of a file is a tool, as a request to a model lists it."""
-    if not (opening.has("function") or opening.has("name", "description")):
-        return False
+    return (opening.has("function") or opening.has("name", "description")) and _are_tools(opening)
+
+
+def _are_tools(opening: Opening) -> bool:
+    """Whether the first value of a file can be read as tools."""
     try:
         return bool(list(listed_tools(opening.document)))
     except FieldError:
