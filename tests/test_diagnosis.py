@@ -199,6 +199,7 @@ def test_what_the_penalty_takes_is_a_share_of_the_possible_gain(choices):
         f"the penalty takes {diagnosis.lost_to_penalty:.0%} of the possible gain, and more than half of the "
         "weight of a, b: lower l2, or set train.standardize"
     )
+    assert next(diagnosis.warnings(model, NAMES, is_l2_chosen=True)).endswith("a, b: data left out chose its l2")
 
 
 @pytest.mark.parametrize("trainer", ["newton", "descent"])

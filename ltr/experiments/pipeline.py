@@ -36,7 +36,7 @@ from ltr.serving.router import Router
 from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
 from ltr.storage.training_record import RecommendedChoiceRecord, TrainingRecord, training_record
 from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
-from ltr.training.config import TrainConfig
+from ltr.training.config import L2, TrainConfig
 from ltr.training.diagnosis import Diagnosis, diagnose
 from ltr.training.epochs_and_progress import OnEpoch, Progress
 from ltr.training.fit import fit
@@ -76,7 +76,7 @@ def run(
     The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made.
     """
     shared = SharedInputs(config) if shared is None else shared.for_run(config)
-    choice = chosen(config, shared, on_progress)
+    asked, choice = config.train.choose, chosen(config, shared, on_progress)
     config, shared = choice.config, choice.shared
     data, prepared = shared.data(on_progress), shared.columns(on_progress)
     groups, phi, names = prepared.groups, prepared.phi, prepared.names
@@ -95,7 +95,9 @@ def run(
         model = fit(*inputs, **fixed, prior=prior, valid=valid, on_epoch=on_epoch, progress=resume)
     with stage("diagnosis"):
         diagnosis = diagnose(*inputs, model, **fixed, prior=prior, clusters=learned.candidates.traces, names=names)
-    training = _recorded(model, diagnosis, prepared, settings, choice.record)
+    by_folds = choice.record is not None and choice.record.folds > 0 and L2 in asked
+    is_l2_chosen = by_folds or settings.by_folds is not None or settings.by_validation is not None
+    training = _recorded(model, diagnosis, prepared, settings, choice.record, is_l2_chosen=is_l2_chosen)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.terms)
     router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
     on_progress(Step("measuring"))
@@ -132,12 +134,14 @@ def _recorded(
     prepared: Prepared,
     settings: Settled,
     choice: RecommendedChoiceRecord | None,
+    *,
+    is_l2_chosen: bool,
 ) -> TrainingRecord:
     """What is kept of the training beside w: how it went, what chose its settings, what it learned from."""
     groups, names = prepared.groups, prepared.names
     best = best_feature(names, prepared.phi, groups.labels, groups.offsets)
     return msgspec.structs.replace(
-        training_record(model, diagnosis, names, best),
+        training_record(model, diagnosis, names, best, is_l2_chosen=is_l2_chosen),
         traces=trace_marks(groups.candidates)[:MOST_MARKS],
         answers=answer_marks(groups),
         past=past_of(groups.candidates) or "",

@@ -158,9 +158,14 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
 
 
 def training_record(
-    model: "Model", diagnosis: "Diagnosis", names: Sequence[str], best_feature: BestFeature = NO_FEATURE
+    model: "Model",
+    diagnosis: "Diagnosis",
+    names: Sequence[str],
+    best_feature: BestFeature = NO_FEATURE,
+    *,
+    is_l2_chosen: bool = False,
 ) -> TrainingRecord:
-    """The record of a training, columns by name."""
+    """The record of a training, columns by name; `is_l2_chosen`: see `Diagnosis.warnings`."""
     from ltr.training.identifiability import direction_text
 
     training = model.training
@@ -194,7 +199,7 @@ def training_record(
         products=product_records(model, diagnosis, names),
         errors=errors_record(diagnosis),
         watched=None if training.watched is None else watched_record(training.watched),
-        warnings=list(diagnosis.warnings(model, names)),
+        warnings=list(diagnosis.warnings(model, names, is_l2_chosen=is_l2_chosen)),
         best_feature=best_feature,
     )
 

@@ -56,8 +56,8 @@ class Diagnosis:
     product_ranges: FloatArray  # (products,): how much more each adds at most than at least
     curves: tuple[FloatArray, ...] = ()  # of each feature the values and what they add, if there are knots; raw scale
 
-    def warnings(self, model: Model, names: Sequence[str]) -> Iterator[str]:
-        """Reasons to trust a weight, or the whole of w, less."""
+    def warnings(self, model: Model, names: Sequence[str], *, is_l2_chosen: bool = False) -> Iterator[str]:
+        """Reasons to trust a weight, or the whole of w, less; `is_l2_chosen`: data left out weighed the penalty."""
         yield from self._warnings_of_distance(model)
         if self.effective_groups < GROUPS_PER_FEATURE * len(model.w):
             weights = _count(len(model.w), "feature" if len(model.w) == len(self.is_open) else "weight")
@@ -70,7 +70,7 @@ class Diagnosis:
             yield f"{pair} (correlation {correlation:+.3f}): read their weights together"
         if self.condition_number > ILL_CONDITIONED and not self.collinear:
             yield f"condition number {self.condition_number:.0f}: some weights depend on each other"
-        yield from self._warnings_of_penalty(model, names)
+        yield from self._warnings_of_penalty(model, names, is_l2_chosen=is_l2_chosen)
         if self.errors is not None:
             yield from self._warnings_of_weights(model, self.errors, names)
 
@@ -99,7 +99,7 @@ class Diagnosis:
         """Whether the trainer left next to nothing of what there is to gain."""
         return self.gap is not None and self.gap <= LARGE_GAP * max(self.at_zero - objective + self.gap, 0.0)
 
-    def _warnings_of_penalty(self, model: Model, names: Sequence[str]) -> Iterator[str]:
+    def _warnings_of_penalty(self, model: Model, names: Sequence[str], *, is_l2_chosen: bool) -> Iterator[str]:
         """That the penalty takes more than noise: of the possible gain, or of single weights."""
         shrunk = ""
         if self.errors is not None:
@@ -113,6 +113,7 @@ class Diagnosis:
             if likelihood_ratio > weights + 2 * math.sqrt(2 * weights):  # above its 95 % quantile: more than noise
                 more = f", and more than half of the weight of {shrunk}" if shrunk else ""
                 advice = "lower l2" if model.training.deviations is not None else "lower l2, or set train.standardize"
+                advice = "data left out chose its l2" if is_l2_chosen else advice
                 yield f"the penalty takes {self.lost_to_penalty:.0%} of the possible gain{more}: {advice}"
                 return
         if shrunk:
