@@ -224,7 +224,7 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     listed = list(names)
     letters = _letters(name)
     near = difflib.get_close_matches(name, listed, n=1) or sorted(
-        (each for each in listed if letters and _letters(each).startswith(letters)), key=len
+        (longer for longer in listed if letters and _letters(longer).startswith(letters)), key=len
     )
     return f"; did you mean {near[0]}?" if near else ""
 

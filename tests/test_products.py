@@ -162,6 +162,29 @@ def test_the_estimator_learns_the_products_of_fit(crossed):
     np.testing.assert_allclose(ranker.predict(phi), fit(*crossed, MULTIPLIED).scores(phi), atol=1e-9)
 
 
+def test_as_many_features_as_are_allowed_are_multiplied_and_no_more():
+    ends = np.tile([0.0, 1.0], (MOST_FEATURES + 1, 1))
+    assert len(Products.at([0.0] * MOST_FEATURES, ends[1:])) == MOST_FEATURES * (MOST_FEATURES - 1) // 2
+    assert len(Products.of(np.zeros((2, MOST_FEATURES)))) == MOST_FEATURES * (MOST_FEATURES - 1) // 2
+    with pytest.raises(UsageError, match="multiplies at most 24 features; there are 25"):
+        Products.at([0.0] * (MOST_FEATURES + 1), ends)
+    with pytest.raises(UsageError, match="multiplies at most 24 features; there are 25"):
+        Products.of(np.zeros((2, MOST_FEATURES + 1)))
+
+
+def test_a_product_is_too_large_by_how_far_it_reaches_from_its_centres():
+    far = np.array([[1e200, 1e200 + 1e190], [0.0, 1e101]])
+    assert len(Products.at([1e200, 0.0], far)) == 1  # 1e190 at most beside the centre, times 1e101
+    assert len(Products.at([0.0, 0.0], np.array([[0.0, 1e150], [0.0, 1e150]]))) == 1  # LARGEST itself can be used
+    with pytest.raises(UsageError, match="the product of columns 1 and 2"):
+        Products.at([-1e200, 0.0], far)
+
+
+def test_without_products_there_is_nothing_to_score_and_no_end_is_held():
+    assert NO_PRODUCTS.ends.shape == (0, 2)
+    np.testing.assert_array_equal(NO_PRODUCTS.scores(np.ones((3, 5)), np.empty(0)), np.zeros(3))
+
+
 def test_more_columns_than_can_be_multiplied_are_refused():
     phi = np.random.default_rng(0).normal(size=(8, MOST_FEATURES + 1))
     with pytest.raises(UsageError, match="train.products multiplies at most 24 features; there are 25"):

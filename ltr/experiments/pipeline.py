@@ -76,7 +76,7 @@ def run(
     The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made.
     """
     shared = SharedInputs(config) if shared is None else shared.for_run(config)
-    asked, choice = config.train.choose, chosen(config, shared, on_progress)
+    is_l2_open, choice = L2 in config.train.choose, chosen(config, shared, on_progress)
     config, shared = choice.config, choice.shared
     data, prepared = shared.data(on_progress), shared.columns(on_progress)
     groups, phi, names = prepared.groups, prepared.phi, prepared.names
@@ -95,7 +95,7 @@ def run(
         model = fit(*inputs, **fixed, prior=prior, valid=valid, on_epoch=on_epoch, progress=resume)
     with stage("diagnosis"):
         diagnosis = diagnose(*inputs, model, **fixed, prior=prior, clusters=learned.candidates.traces, names=names)
-    by_folds = choice.record is not None and choice.record.folds > 0 and L2 in asked
+    by_folds = is_l2_open and choice.record is not None and choice.record.folds > 0
     is_l2_chosen = by_folds or settings.by_folds is not None or settings.by_validation is not None
     training = _recorded(model, diagnosis, prepared, settings, choice.record, is_l2_chosen=is_l2_chosen)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.terms)

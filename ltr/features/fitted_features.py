@@ -93,7 +93,7 @@ def column_of(config: FeatureConfig, candidates: Candidates, state: State | None
         tools, tool_of_row = context.shared(tools_of_rows, candidates)
         apart = replace(context, of_states={})  # of a fold: what is made of its state goes with it
         context = replace(apart, table=_prepared(config, tools, state, apart), tools=tool_of_row)
-    values: FloatArray = called(config, column, candidates, state, context)
+    values: FloatArray = call_feature(config, column, candidates, state, context)
     is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
     if not (is_plain and np.isfinite(values).all()):
         problem = f"the feature {config.name} did not give one finite number for each of {rows} candidates"
@@ -104,12 +104,12 @@ def column_of(config: FeatureConfig, candidates: Candidates, state: State | None
 def _prepared(config: FeatureConfig, tools: ToolList, state: State | None, context: Context) -> Any:
     """What the feature prepares of the tools."""
     prepare = FEATURES[config.name].prepare
-    return None if prepare is None else called(config, prepare, tools, state, context)
+    return None if prepare is None else call_feature(config, prepare, tools, state, context)
 
 
-def called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any) -> Any:
+def call_feature(config: FeatureConfig, function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of the feature returns; one from outside may fail, and writes to none of its arguments."""
-    source, options = FEATURES.source(config.name), _options(config, function)
+    source, options = FEATURES.source(config.name), options_of(config, function)
     if source == OURS:
         return function(*arguments, **options)
     inputs = [argument for argument in arguments if not isinstance(argument, Context)]
@@ -117,7 +117,7 @@ def called(config: FeatureConfig, function: Callable[..., Any], *arguments: Any)
         return function(*arguments, **options)
 
 
-def _options(config: FeatureConfig, function: Callable[..., Any]) -> dict[str, float]:
+def options_of(config: FeatureConfig, function: Callable[..., Any]) -> dict[str, float]:
     """Those options of the config that the function takes."""
     return {name: config.options[name] for name in option_names(function) if name in config.options}
 

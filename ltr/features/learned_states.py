@@ -10,7 +10,7 @@ from ltr.data.groups import Groups
 from ltr.encoders.protocol import Encoder
 from ltr.errors import UsageError
 from ltr.features.feature_context import Context
-from ltr.features.fitted_features import _options, called, reading
+from ltr.features.fitted_features import call_feature, options_of, reading
 from ltr.features.learner_output_checks import refuse_other_part, refuse_other_state
 from ltr.features.lexicon import Lexicon
 from ltr.features.registry import FEATURES, FeatureConfig
@@ -66,7 +66,7 @@ def named_parts(configs: Sequence[FeatureConfig], groups: Groups, encoder: Encod
 
 def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
     """The part of a shard."""
-    part = called(config, learner.count, shard.groups, shard.context)
+    part = call_feature(config, learner.count, shard.groups, shard.context)
     if learner.merge is merged:
         refuse_other_part(config.name, part)
         return spilled(part)
@@ -75,7 +75,7 @@ def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:
 
 def merge_of(config: FeatureConfig, learner: Counted) -> Callable[[Any, Any], Any]:
     """What makes one part of two."""
-    return partial(called, config, learner.merge)
+    return partial(call_feature, config, learner.merge)
 
 
 def state_of(config: FeatureConfig, *source: Any) -> State:
@@ -83,7 +83,7 @@ def state_of(config: FeatureConfig, *source: Any) -> State:
     learner = FEATURES[config.name].learner
     if learner is None:
         raise UsageError(f"the feature {config.name} learns nothing")
-    state: State = called(config, learner.state, *source)
+    state: State = call_feature(config, learner.state, *source)
     if FEATURES.source(config.name) != OURS:
         refuse_other_state(config.name, state)
         if declared := declared_type(learner.state):
@@ -93,11 +93,11 @@ def state_of(config: FeatureConfig, *source: Any) -> State:
 
 def counting_key(config: FeatureConfig, learner: Counted) -> object:
     """What two features share whose parts are the same."""
-    return learner.count, learner.merge, *_options(config, learner.count).items()
+    return learner.count, learner.merge, *options_of(config, learner.count).items()
 
 
 def _learned_options(config: FeatureConfig) -> list[tuple[str, float]]:
     """Those options of the config that its learner takes."""
     learner = FEATURES[config.name].learner
     functions = learner.functions if learner else ()
-    return [option for function in functions for option in _options(config, function).items()]
+    return [option for function in functions for option in options_of(config, function).items()]
