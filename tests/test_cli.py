@@ -557,10 +557,8 @@ def test_a_ranking_of_teams_tells_who_is_in_them_and_programs_their_ids(cli):
 
 
 def test_a_query_without_its_quotes_is_told_to_have_some(tools, cli):
-    several = "and several queries one a line on stdin, for which QUERY is -"
-    said = (
-        f"Got unexpected extra argument(s) (in Paris); a text with spaces stands in quotes, {several}; see ltr rank -h"
-    )
+    quotes = "a text with spaces stands in quotes, and only one is taken"
+    said = f"Got unexpected extra argument(s) (in Paris); {quotes}; see ltr rank -h"
     assert cli.refused("rank", "run", "weather", "in", "Paris") == (2, said)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ltr.serving.router import Router
 
 COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "score")
+NO_CANDIDATE = "no candidate is as probable as --at-least asks for"
 WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of each feature
 
 
@@ -123,11 +124,7 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
         headers = ["rank", "candidate", "prob." if explain else "probability", "score", *added]
         title = emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal()))
         more = [f"  and {count(hidden, 'more feature')}"] if hidden else []
-        lines = (
-            aligned_lines(headers, rows, flexible=1)
-            if rows
-            else ["  no candidate is as probable as --at-least asks for"]
-        )
+        lines = aligned_lines(headers, rows, flexible=1) if rows else [f"  {NO_CANDIDATE}"]
         lines += ["  abstains: the first candidate is not sure enough"] if answer.abstains else []
         lines += [] if answer.none is None else [f"  none of these: probability {fixed(answer.none)}"]
         say(*([""] if place else []), title, *lines, *more)

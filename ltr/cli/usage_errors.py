@@ -58,8 +58,8 @@ def in_one_line() -> Iterator[None]:
             raise
         place = error.ctx.command_path if error.ctx else "ltr"
         message = " ".join(plainly(error).split()).rstrip(".").replace("Value error, ", "")
-        hint = "; a text with spaces stands in quotes" if "unexpected extra argument" in message else ""
-        hint += ", and several queries one a line on stdin, for which QUERY is -" if hint and "rank" in place else ""
+        is_extra = "unexpected extra argument" in message
+        hint = "; a text with spaces stands in quotes, and only one is taken" if is_extra else ""
         raise UsageError(f"{message}{hint}; see {place} -h") from error
 
 

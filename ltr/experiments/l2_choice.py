@@ -53,6 +53,11 @@ class Settled:
     by_folds: ChoiceRecord | None = None
     by_validation: ChoiceRecord | None = None
 
+    @property
+    def is_l2_chosen(self) -> bool:
+        """Whether data left out chose the l2."""
+        return self.by_folds is not None or self.by_validation is not None
+
 
 def settled(
     config: RunConfig,

@@ -96,7 +96,7 @@ def run(
     with stage("diagnosis"):
         diagnosis = diagnose(*inputs, model, **fixed, prior=prior, clusters=learned.candidates.traces, names=names)
     by_folds = is_l2_open and choice.record is not None and choice.record.folds > 0
-    is_l2_chosen = by_folds or settings.by_folds is not None or settings.by_validation is not None
+    is_l2_chosen = by_folds or settings.is_l2_chosen
     training = _recorded(model, diagnosis, prepared, settings, choice.record, is_l2_chosen=is_l2_chosen)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.terms)
     router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)

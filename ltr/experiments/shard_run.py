@@ -137,7 +137,7 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
         )
     summary = summarised(shards, engine)
     training = msgspec.structs.replace(
-        training_record(model, diagnosis, features.names, summary.best),
+        training_record(model, diagnosis, features.names, summary.best, is_l2_chosen=settings.is_l2_chosen),
         traces=summary.traces,
         answers=summary.answers,
         past=summary.past or "",

@@ -25,11 +25,11 @@ def choice_headline(choice: RecommendedChoiceRecord) -> str:
     """What was chosen, and why only where no folds could choose.
 
     >>> choice_headline(RecommendedChoiceRecord("ten", "the least loss", 5, []))
-    'settings, chosen by 5 folds among 0: ten'
+    'settings that 5-fold cross-validation chose among 0: ten'
     """
     if not choice.folds:
         return f"chosen: {choice.chosen}; {choice.reason}"
-    return f"settings, chosen by {choice.folds} folds among {len(choice.alternatives)}: {choice.chosen}"
+    return f"settings that {choice.folds}-fold cross-validation chose among {len(choice.alternatives)}: {choice.chosen}"
 
 
 def alternatives_table(choice: RecommendedChoiceRecord) -> Table:

@@ -112,8 +112,8 @@ class Diagnosis:
             likelihood_ratio = 2 * self.effective_groups * self.lost_to_penalty * self.possible_gain
             if likelihood_ratio > weights + 2 * math.sqrt(2 * weights):  # above its 95 % quantile: more than noise
                 more = f", and more than half of the weight of {shrunk}" if shrunk else ""
-                advice = "lower l2" if model.training.deviations is not None else "lower l2, or set train.standardize"
-                advice = "data left out chose its l2" if is_l2_chosen else advice
+                scaled = "" if model.training.deviations is not None else ", or set train.standardize"
+                advice = "data left out chose its l2" if is_l2_chosen else f"lower l2{scaled}"
                 yield f"the penalty takes {self.lost_to_penalty:.0%} of the possible gain{more}: {advice}"
                 return
         if shrunk:

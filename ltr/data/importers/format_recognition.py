@@ -45,7 +45,7 @@ def foreign(path: AnyPath, line: bytes) -> str:
     if not formats and Path(path).suffix in TABLES:
         columns = "--option query=COLUMN --option tool=COLUMN"
         return f"looks like a table; name its columns: ltr import csv {file} -o samples.jsonl {columns}"
-    if _is_catalogue(opening) if formats else _is_tool(opening):
+    if _is_catalogue(opening) or (not formats and _is_tool(opening)):
         return "looks like a list of tools, which is named with --tools beside samples"
     if not formats:
         return ""
