@@ -40,7 +40,11 @@ def rank_command(
     graphs: Graphs = None,
     previous: Annotated[
         str | None,
-        typer.Option("--previous", help="Names used before in the conversation, in order, with commas between."),
+        typer.Option(
+            "--previous",
+            help="Names used before in the conversation, in order, with commas between; tool.follows and tool.repeat "
+            "read them.",
+        ),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = DEFAULT_K,
     at_least: Annotated[
