@@ -125,9 +125,12 @@ def test_a_span_of_a_framework_without_types_is_known_by_its_attributes_and_its_
 @pytest.mark.parametrize("write", [json.dumps, lambda tool: tool])
 def test_tools_among_the_messages_of_langchain_are_on_the_table(write):
     tools = [{"role": "tool", "content": write(json.loads(schema(name)))} for name in ("weather", "mail")]
-    given = [{"role": "user", "content": "hello"}, *tools]
-    rows = (generation(2, "", "mail"), generation(4, "", text="Hello!"))
-    groups = imported(*(row | {"input": given, "toolDefinitions": None} for row in rows))[1]
+    said = {"mail Ann": generation(2, "", "mail"), "hello": generation(4, "", text="Hello!")}
+    rows = [
+        row | {"input": [{"role": "user", "content": text}, *tools], "toolDefinitions": None}
+        for text, row in said.items()
+    ]
+    groups = imported(*rows)[1]
     assert [labels(group) for group in groups] == [{"weather": 0, "mail": 1}, {"weather": 0, "mail": 0, "none": 1}]
 
 
@@ -181,3 +184,14 @@ def test_feedback_of_users_stands_in_the_scores_of_a_trace():
     for scores, right in ((about, [0, 1]), (whole, [0, 0]), ([], [1, 1])):
         _, groups = imported(trace | {"scores": scores}, outcome="feedback")
         assert [max(labels(group).values()) for group in groups] == right
+
+
+def test_the_answer_after_a_call_teaches_no_none_where_generations_do_not_repeat_the_history(cli):
+    rows = (generation(1, "rain?", "weather"), observation(2, "TOOL", name="weather", output="3 mm"))
+    Path("log.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in (*rows, generation(3, "rain?", text="3 mm.")))
+    )
+    cli.good("import", "langfuse", "log.jsonl", "-o", "x.jsonl")
+    assert [labels(json.loads(line)) for line in Path("x.jsonl").read_text().splitlines()] == [
+        {"weather": 1, "mail": 0}
+    ]

@@ -124,3 +124,12 @@ def test_assessments_of_users_are_feedback(more):
 def test_a_file_without_a_trace_says_so():
     with pytest.raises(DataError, match=NO_TRACE):
         imported({"info": {}, "data": {"spans": 7}})
+
+
+def test_the_answer_after_a_call_teaches_no_none_where_spans_do_not_repeat_the_history(cli):
+    spans = (model(1, "rain?", "weather"), span(2, "TOOL", {}, "3 mm", name="weather"), model(3, "rain?", text="3 mm."))
+    Path("log.jsonl").write_text(json.dumps(trace(*spans)))
+    cli.good("import", "mlflow", "log.jsonl", "-o", "x.jsonl")
+    assert [labels(json.loads(line)) for line in Path("x.jsonl").read_text().splitlines()] == [
+        {"weather": 1, "mail": 0}
+    ]

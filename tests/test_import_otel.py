@@ -331,3 +331,86 @@ def test_what_cannot_be_read_is_skipped_and_counted(lines, skipped):
     with pytest.raises(DataError) as refused:
         import_samples("otel", ["log.jsonl"], "x.jsonl")
     assert f"no sample for the importer otel; skipped: {skipped}" in str(refused.value)
+
+
+SILENT = {key: value for key, value in inference("", "weather").items() if "input_messages" not in key}
+TEXT_ALONE = {key: value for key, value in inference("", text="3 mm.").items() if "input_messages" not in key}
+ROOT = span("agent", 1, {"openinference.span.kind": "AGENT", "input.value": "rain?"})
+DONE = "answers without a call after an earlier answer or result: the work is done"
+
+
+def by_command(cli, *documents):
+    """The groups that `ltr import` writes for the documents, and the numbers of its summary by reason."""
+    Path("log.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in documents), encoding="utf-8")
+    summary = json.loads(cli.good("import", "otel", "log.jsonl", "-o", "x.jsonl", "--overwrite", "--format", "json"))
+    groups = [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
+    return groups, {entry["reason"]: entry["number"] for entry in (*summary["kept"], *summary["skipped"])}
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        (span("LLM", 10, inference("rain?", "weather")), span("LLM", 14, inference("rain?", text="3 mm."))),
+        (ROOT, span("LLM", 10, SILENT), span("LLM", 14, TEXT_ALONE)),
+        (span("chat", 10, chat("rain?", "weather")), span("chat", 14, chat("rain?", text="3 mm."))),
+    ],
+    ids=["the user's message alone", "no messages", "GenAI"],
+)
+@pytest.mark.parametrize("ran", [(), (span("weather", 12, tool("weather")),)], ids=["", "its tool has a span"])
+def test_the_answer_after_a_call_teaches_no_none_where_spans_do_not_repeat_the_history(cli, spans, ran):
+    groups, counted = by_command(cli, document(*spans, *ran))
+    assert [labels(group) for group in groups] == [{"weather": 1, "mail": 0}]
+    assert counted == {"decisions for one tool": 1, DONE: 1}
+
+
+def test_calls_of_an_earlier_turn_stand_before_the_message_of_the_user(cli):
+    spans = [
+        span("LLM", 10, inference("rain?", "weather")),
+        span("LLM", 14, inference("rain?", text="3 mm.")),
+        span("LLM", 20, inference("thanks", text="Welcome.")),  # none of the tools
+        span("LLM", 30, inference("mail it", "mail")),
+        span("LLM", 34, inference("mail it", text="Sent.")),
+        span("LLM", 40, inference("thanks", text="Welcome.")),  # the same words, another turn
+    ]
+    groups, counted = by_command(cli, document(*spans))
+    assert [(group["query"], labels(group).get("none", 0), group.get("previous")) for group in groups] == [
+        ("rain?", 0, None), ("thanks", 1, ["weather"]), ("mail it", 0, ["weather"]), ("thanks", 1, ["weather", "mail"]),
+    ]  # fmt: skip
+    assert counted == {"decisions for one tool": 2, "decisions for no tool": 2, DONE: 2}
+
+
+def test_an_agent_that_works_between_two_spans_of_another_does_not_end_its_turn(cli):
+    spans = [
+        span("LLM", 10, inference("rain?", "weather")),
+        span("LLM", 12, inference("Look up Oslo", "search", tools=("search", "mail"))),
+        span("LLM", 14, inference("Look up Oslo", text="3 mm", tools=("search", "mail"))),
+        span("LLM", 16, inference("rain?", text="3 mm.")),
+    ]
+    groups, counted = by_command(cli, document(*spans))
+    assert [group["query"] for group in groups] == ["rain?", "Look up Oslo"]
+    assert counted == {"decisions for one tool": 2, DONE: 2}
+
+
+def test_history_that_shows_earlier_turns_alone_does_not_hide_the_calls_of_this_one(cli):
+    earlier = [
+        {"role": "user", "content": "rain in Oslo?"},
+        {"role": "assistant", "calls": [("c1", "weather")]},
+        {"role": "tool", "tool_call_id": "c1", "content": "3 mm"},
+        {"role": "assistant", "content": "3 mm."},
+        {"role": "user", "content": "and in Rome?"},
+    ]
+    spans = [
+        span("LLM", 10, inference("rain in Oslo?", "weather")),
+        span("LLM", 20, inference(earlier, "weather")),
+        span("LLM", 24, inference(earlier, text="0 mm.")),
+    ]
+    groups, counted = by_command(cli, document(*spans))
+    assert [group.get("previous") for group in groups] == [None, ["weather"]]
+    assert counted == {"decisions for one tool": 2, DONE: 1}
+
+
+def test_parallel_calls_stand_in_previous_in_the_order_in_which_they_were_made(cli):
+    tools = ("weather", "mail", "calendar")
+    spans = [span("LLM", 10, inference("plan", "weather", "calendar", "mail", tools=tools))]
+    groups, _ = by_command(cli, document(*spans, span("LLM", 20, inference("next", "mail", tools=tools))))
+    assert groups[1]["previous"] == ["weather", "calendar", "mail"]

@@ -4,18 +4,22 @@ An importer gives spans in any order, those of a trace scattered over lines and 
 file and put together trace by trace: memory holds one trace, of the others about 250 bytes each and 8 a span. Inside
 a trace time orders spans. What spans say of their parents decides two things only: that a call stands in two spans, and
 which agent's tools were on the table where the span of the model does not say it.
+
+Many tracers write the user's message into a span and not what was called since. Such calls come from the other spans:
+those made since that message was first answered stand after it, so that the answer to their results is no decision.
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import msgspec
 
 from ltr.data.importers.call_outcomes import CallOutcomes
 from ltr.data.importers.call_span_matching import Moment, Used, match_calls
-from ltr.data.importers.conversations import Call, Conversation, Message, Tool
+from ltr.data.importers.conversations import Call, Conversation, Message, Tool, last_user_text
 from ltr.data.importers.groups_from_conversations import LONGEST_PAST, SEEN_BEFORE, Group, decisions
 from ltr.data.importers.log_timestamps import NANOSECONDS
 from ltr.data.importers.span import Kind, Span
@@ -52,6 +56,7 @@ def groups_of_spans(spans: Iterable[Span], tally: Tally, outcomes: CallOutcomes 
                 trace.close()
                 for place in trace.models():
                     span = decode(spool.record(place))
+                    trace.begin(span)
                     if span.answer is None:
                         tally.skip(NO_ANSWER, span.place)
                         continue
@@ -88,6 +93,14 @@ class _Verdict:
 
 
 @dataclass(slots=True)
+class _Turn:
+    """A message of the user, from the first model span that has it as its last one."""
+
+    start: Moment
+    is_answered: bool = False  # by words alone
+
+
+@dataclass(slots=True)
 class _Trace:
     """The spans of one trace, in order of time: which called what before which, and with what outcome."""
 
@@ -100,6 +113,8 @@ class _Trace:
     _is_good: bool | None = None  # the trace as a whole
     _about: dict[str, bool] = field(default_factory=dict)  # outcomes that stand apart from their spans
     _called: list[tuple[Moment, str]] = field(default_factory=list)
+    _turns: dict[str, _Turn] = field(default_factory=dict)  # by the user's message
+    _turn: _Turn | None = None  # of the span at hand
     _outcomes: dict[str, list[bool | None]] = field(default_factory=dict)  # of the calls of model spans
 
     def see(self, span: Span, place: int, tally: Tally) -> None:
@@ -153,18 +168,35 @@ class _Trace:
             elif number not in call_of_run and event.kind == "other" and event.is_good is not None:
                 self._is_good = event.is_good
         alone = [used for number, used in enumerate(ran) if number not in call_of_run and runs[number].kind == "tool"]
-        self._called = sorted((used.at, used.name) for used in (*calls, *alone))
+        # by time alone: calls of one answer are made at one moment, and stay in the order in which it makes them
+        self._called = sorted(((used.at, used.name) for used in (*calls, *alone)), key=itemgetter(0))
 
     def models(self) -> list[int]:
         """Where the records of model spans begin, the earliest span first."""
         spans = [event for event in self._events if event.kind == "model"]
         return [event.place for event in sorted(spans, key=lambda event: self._starts[event.span_id])]
 
-    def called_before(self, span: Span, number: int) -> list[str]:
-        """The last tools, at most so many, that were called before the span began, in order."""
+    def begin(self, span: Span) -> None:
+        """The turn of a model span; they are asked for in order of time.
+
+        Words that come again belong to the turn that they began, unless it was answered and others came between.
+        """
+        asked = last_user_text(span.messages) or self.user_text_before(span)
+        turn = self._turns.get(asked)
+        if turn is None or (turn.is_answered and turn is not self._turn):
+            turn = self._turns[asked] = _Turn(self._began(span))
+        turn.is_answered = span.answer is not None and not span.answer.calls
+        self._turn = turn
+
+    def called_before(self, span: Span, number: int) -> list[tuple[bool, str]]:
+        """The last tools, at most so many, that were called before the span began; whether it was in its turn."""
+        turn = self._turn.start if self._turn else self._began(span)
+        end = bisect_left(self._called, self._began(span), key=itemgetter(0))
+        return [(at >= turn, name) for at, name in self._called[max(0, end - number) : end]]
+
+    def _began(self, span: Span) -> Moment:
         start, place = self._starts[span.span_id]
-        end = bisect_left(self._called, ((start, start, place), ""))
-        return [name for _, name in self._called[max(0, end - number) : end]]
+        return start, start, place
 
     def table_above(self, span: Span) -> tuple[Tool, ...]:
         """The tools of the nearest span above that lists some; parents that lead round in a circle end the search."""
@@ -203,25 +235,44 @@ def _is_inner(event: _Event, parent: _Event | None) -> bool:
 
 
 def _conversation(span: Span, answered: Message, trace: _Trace, tally: Tally) -> Conversation:
-    """The span's messages and its answer; before them, calls of the trace that its messages do not show."""
+    """The span's messages and its answer, with the calls of the trace that its messages do not show."""
     messages = list(span.messages)
     if not any(message.role == "user" for message in messages) and (user_text := trace.user_text_before(span)):
         tally.remark(FROM_ROOT, span.place)
         messages.insert(0, Message(role="user", text=user_text))
-    shown = Counter(call.name for message in messages for call in message.calls)
-    elsewhere: list[Call] = []
-    for name in reversed(trace.called_before(span, LONGEST_PAST + 1 + shown.total())):
-        if shown[name]:
-            shown[name] -= 1
-        else:
-            elsewhere.append(Call(name))
-    if elsewhere:
-        messages.insert(0, Message(role="answer", calls=tuple(reversed(elsewhere))))
+    asked = max((at for at, message in enumerate(messages, start=1) if message.role == "user"), default=0)
+    shown = tuple(
+        Counter(call.name for message in part for call in message.calls)
+        for part in (messages[:asked], messages[asked:])
+    )
+    called = trace.called_before(span, LONGEST_PAST + 1 + sum(map(Counter.total, shown)))
+    elsewhere = _not_shown(called, shown)
+    for is_since, at in ((True, asked), (False, 0)):
+        if calls := tuple(Call(name) for is_own, name in elsewhere if is_own is is_since):
+            messages.insert(at, Message(role="answer", calls=calls))
     tools = span.tools or trace.table_above(span)
     tally.remark(FROM_AGENT, span.place, int(bool(tools and not span.tools)))
     time = None if span.start is None else span.start / NANOSECONDS
     answer = msgspec.structs.replace(answered, node_id=span.span_id, time=time, tools=tools)
     return Conversation(messages=(*messages, answer), place=span.place, trace_id=span.trace_id, decided=len(messages))
+
+
+def _not_shown(called: Sequence[tuple[bool, str]], shown: Sequence[Counter[str]]) -> Sequence[tuple[bool, str]]:
+    """The calls that the messages do not show: looked for on their own side of the user's message first.
+
+    >>> _not_shown([(False, "mail"), (True, "mail")], [Counter(["mail"]), Counter()])
+    [(True, 'mail')]
+    """
+    for is_other_side in (False, True):
+        left: list[tuple[bool, str]] = []
+        for is_since, name in reversed(called):
+            side = shown[is_since is not is_other_side]
+            if side[name]:
+                side[name] -= 1
+            else:
+                left.append((is_since, name))
+        called = left[::-1]
+    return called
 
 
 def _relabelled(group: Group, verdict: _Verdict, tally: Tally) -> Group:
