@@ -161,3 +161,50 @@ def test_a_mean_is_not_below_its_limit_by_rounding_alone():
     assert not is_below(0.7 - 1e-16, 0.7)
     assert is_below(0.7 - 1e-9, 0.7)
     assert is_below(None, 0.0)
+
+
+COMMENTED = "# judged by Ann, 2024\n" + QRELS.replace("3 0 d4 2\n", "#3 0 d4 2\n#\n3 0 d4 2\n")
+
+
+def test_lines_of_qrels_and_runs_that_begin_with_a_hash_are_comments(files):
+    Path("x.qrels").write_text(COMMENTED)
+    Path("x.run").write_text("# made in a hurry\n" + RUN)
+    flat = json.loads(files.good(*MEASURE, "--format", "json"))
+    assert (flat["mrr"], flat["num_queries"]) == (pytest.approx((1 + 1 / 2 + 1 / 5) / 3), 3)
+    assert files.err == (
+        "warning: x.qrels: comments with the columns of data: 1; --hash-topics reads lines that begin with # as data\n"
+    )
+
+
+def test_hash_topics_reads_lines_that_begin_with_a_hash_as_data(files):
+    Path("x.run").write_text("#1 Q0 d1 1 3 t\n#1 Q0 d2 2 2 t\n2 Q0 d1 1 1 t\n")
+    Path("x.qrels").write_text("#1 0 d2 1\n2 0 d1 1\n")
+    flat = json.loads(files.good(*MEASURE, "--hash-topics", "--format", "json"))
+    assert (flat["mrr"], flat["num_queries"], files.err) == ((1 / 2 + 1) / 2, 2, "")
+    assert json.loads(files.good(*MEASURE, "--format", "json"))["num_queries"] == 1
+    Path("x.qrels").write_text("#1 0 d2 1\n")
+    needed, remedy = "TOPIC ITERATION DOC GRADE", "lines that begin with # are comments without --hash-topics"
+    assert files.refused(*MEASURE) == (3, f"x.qrels: no line; {needed} is needed ({remedy})")
+
+
+def test_hash_topics_belongs_to_a_trec_run(files):
+    assert files.refused("evaluate", "run", "s.jsonl", "--hash-topics")[0] == 2
+    Path("lists.json").write_text('{"recommendations": {"u": ["a"]}, "truth": {"u": "a"}}')
+    code, said = files.refused("evaluate", "--run", "lists.json", "--hash-topics")
+    assert (code, said) == (2, "--hash-topics belongs to a TREC run: in lists and samples # is a character like any")
+
+
+def test_commented_qrels_are_imported_and_what_a_comment_may_hide_is_counted(files):
+    Path("x.qrels").write_text(COMMENTED)
+    Path("x.run").write_text("# made in a hurry\n" + RUN)
+    plain = files.good("import", "x.run", "x.qrels", "-o", "x.jsonl")
+    assert "wrote 15 samples in 3 groups" in plain
+    assert (
+        "1  comments with the columns of data (--hash-topics reads lines that begin with # as data) (x.qrels)" in plain
+    )
+    Path("x.run").write_text(RUN.replace("3 Q0", "#3 Q0"))
+    Path("x.qrels").write_text(COMMENTED.replace("# judged by Ann, 2024\n", "").replace("#\n3", "3"))
+    read = files.good("import", "trec", "x.run", "x.qrels", "-o", "y.jsonl", "--hash-topics")
+    assert "wrote 15 samples in 3 groups" in read
+    assert json.loads(Path("y.jsonl").read_text().splitlines()[-1])["trace_id"] == "#3"
+    assert files.refused("import", "csv", "x.csv", "-o", "z.jsonl", "--hash-topics")[0] == 2

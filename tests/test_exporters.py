@@ -125,7 +125,7 @@ def test_what_an_import_leaves_out_is_told(run):
 @pytest.mark.parametrize("names", [["q"], ["q", "r", "r"], ["r", "q", "q"]])
 def test_trec_needs_one_run_and_at_most_one_file_of_qrels(tmp_path, names):
     (tmp_path / "r").write_text("1 Q0 a 1 0.5 t\n")
-    (tmp_path / "q").write_text("#1 0 a 1\n1 0 a 1\n")
+    (tmp_path / "q").write_text("# grades\n1 0 a 1\n")
     with pytest.raises(UsageError, match="one run, and at most one file of qrels, is needed"):
         import_samples("trec", [tmp_path / name for name in names], tmp_path / "s.jsonl")
 

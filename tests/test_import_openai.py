@@ -1,6 +1,7 @@
 """Logs of Chat Completions and of the Responses API: each trap of the formats, with hand counts."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -291,3 +292,41 @@ def test_a_response_that_is_no_decision_is_skipped_under_its_reason(tmp_path, li
     groups, _, skipped, _ = imported("openai", [response([MESSAGE], "good"), line], tmp_path)
     assert [right(group) for group in groups] == [["none"]]
     assert skipped == {reason: 1}
+
+
+# Through the command
+
+CUSTOM = {"type": "custom", "custom": {"name": "run_code", "description": "Runs code.", "format": {"type": "text"}}}
+CUSTOM_CALL = {"id": "c1", "type": "custom", "custom": {"name": "run_code", "input": "1 + 1"}}
+
+
+def by_command(cli, lines, *flags):
+    """The groups that `ltr import` writes for the lines, and the numbers of its summary by reason."""
+    Path("log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown = cli.good("import", "openai", "log.jsonl", "-o", "x.jsonl", "--overwrite", "--format", "json", *flags)
+    counted = (entry for part in ("kept", "skipped", "remarks") for entry in json.loads(shown)[part])
+    return [json.loads(line) for line in Path("x.jsonl").read_text().splitlines()], {
+        entry["reason"]: entry["number"] for entry in counted
+    }
+
+
+def test_custom_tools_of_chat_completions_are_tools(cli):
+    tools, choice = [*TOOLS, CUSTOM], {"type": "custom", "custom": {"name": "run_code"}}
+    lines = [
+        exchange([user("1 + 1?")], said(CUSTOM_CALL), tools=tools),
+        exchange([user("mail it")], said(call("mail")), tools=tools),
+        exchange([user("again")], said(CUSTOM_CALL), tools=tools, tool_choice=choice),
+    ]
+    groups, counted = by_command(cli, lines)
+    assert [right(group) for group in groups] == [["run_code"], ["mail"]]
+    assert groups[0]["candidates"][-1] == {"tool": "run_code", "tool_description": "Runs code.", "label": 1}
+    assert counted == {ONE_TOOL: 2, FORCED: 1}
+
+
+def test_custom_tools_stand_in_a_catalogue(cli):
+    Path("tools.json").write_text(json.dumps([*TOOLS, CUSTOM]))
+    rows = [{"trace_id": f"t{at}", "node_id": "n", "query": "1 + 1?", "tool": name, "label": int(name == "run_code")}
+            for at in range(8) for name in ("run_code", "mail")]  # fmt: skip
+    Path("s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    shown = cli.good("validate", "s.jsonl", "--tools", "tools.json", "--format", "json")
+    assert "not in" not in shown

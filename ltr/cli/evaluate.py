@@ -16,6 +16,7 @@ from ltr.cli.options import (
     ConfigFile,
     EngineName,
     Graphs,
+    HashTopics,
     MaxGrade,
     Metrics,
     NoRelevant,
@@ -60,6 +61,7 @@ class Asked(NamedTuple):
     run: str | None
     qrels: str | None
     complete: bool
+    hash_topics: bool
 
 
 class Keeping(NamedTuple):
@@ -90,6 +92,7 @@ def evaluate_command(
         bool,
         typer.Option("--complete", help="Count topics of the qrels that --run lacks as 0; default: leave them out."),
     ] = False,
+    hash_topics: HashTopics = False,
     config: ConfigFile = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep metrics.json and per_query.jsonl here.")] = None,
     metrics: Metrics = None,
@@ -143,7 +146,7 @@ def evaluate_command(
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
     from ltr.storage.sharded_columns import columns_directory
 
-    subject = Asked(model, tuple(samples or ()), run, qrels, complete)
+    subject = Asked(model, tuple(samples or ()), run, qrels, complete, hash_topics)
     flags = zip(MODEL_FLAGS, (baselines, explain, tools, graphs, catalogue), strict=True)
     refuse_mixture(subject, [flag for flag, value in flags if value])
     limits = thresholds(fail_under or [])
@@ -219,6 +222,8 @@ def refuse_mixture(asked: Asked, of_model: list[str]) -> None:
         raise UsageError("name a model and samples, or --run and --qrels")
     if asked.complete and asked.run is None:
         raise UsageError("--complete belongs to --run and --qrels")
+    if asked.hash_topics and asked.run is None:
+        raise UsageError("--hash-topics belongs to --run and --qrels")
     if asked.run is not None and of_model:
         raise UsageError(f"{of_model[0]} belongs to a model; a ranking of others has scores alone")
 
@@ -230,7 +235,8 @@ def evaluated(
     if asked.model is None:
         from ltr.results.evaluated_ranking import evaluate_run
 
-        return evaluate_run(asked.run or "", asked.qrels, config, complete=asked.complete, also=also), None
+        rules = {"complete": asked.complete, "hash_topics": asked.hash_topics}
+        return evaluate_run(asked.run or "", asked.qrels, config, **rules, also=also), None
     from ltr.experiments.evaluate_router import evaluate_router
 
     router = router_of(asked.model, config, allow_download=allow_download)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import Code, Encoder, Negatives, Overwrite, Tools, Verbose, whole_or_number
+from ltr.cli.options import Code, Encoder, HashTopics, Negatives, Overwrite, Tools, Verbose, whole_or_number
 from ltr.cli.output import Format, listing, say, show_json, show_tsv, warn
 from ltr.errors import UsageError, count, suggestion
 from ltr.reporting.escaping import visible
@@ -26,6 +26,7 @@ def import_files(
         str | None,
         typer.Option("--outcome", help="What says which calls were right: span-status, feedback, evaluation:FILE."),
     ] = None,
+    hash_topics: HashTopics = False,
     redact: Annotated[bool, typer.Option(help="Replace mail addresses, keys and tokens in texts.")] = True,
     option: Annotated[
         list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the importer.")
@@ -48,7 +49,8 @@ def import_files(
     from ltr.experiments.import_with_negatives import import_with_negatives
 
     format_name, files = format_and_files(words)
-    options = dict(_option(text) for text in option or ()) | ({"outcome": outcome} if outcome else {})
+    flags = {"outcome": outcome, "hash_topics": "yes" if hash_topics else None}
+    options = dict(_option(text) for text in option or ()) | {name: value for name, value in flags.items() if value}
     given: dict[str, Any] = {"options": options, "redact": redact, "overwrite": overwrite}
     if negatives is None and (tools or encoder):
         raise UsageError("--tools and --encoder are for --negatives; the texts of a catalogue are read when you train")

@@ -183,6 +183,10 @@ Code = Annotated[
     typer.Option("--code", metavar="FILE", callback=run_code, help="Run a Python file that registers plug-ins."),
 ]
 Seed = Annotated[int | None, key_option("seed", "--seed", min=0, help="Every random choice follows from it.")]
+HashTopics = Annotated[
+    bool,
+    typer.Option("--hash-topics", help="In TREC files, read lines that begin with # as data; else they are comments."),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Jobs = Annotated[
     int | None,

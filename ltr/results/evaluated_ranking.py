@@ -222,11 +222,18 @@ def _extremes(ranking: Ranking, groups: Groups, run_rules: Rules, evaluation: Ev
 
 
 def evaluate_run(
-    run: AnyPath, qrels: AnyPath | None, config: RunConfig, *, complete: bool = False, also: Collection[str] = ()
+    run: AnyPath,
+    qrels: AnyPath | None,
+    config: RunConfig,
+    *,
+    complete: bool = False,
+    hash_topics: bool = False,
+    also: Collection[str] = (),
 ) -> EvaluatedRanking:
     """A ranking of others evaluated: a TREC run against its qrels, or lists or scored samples with their own labels.
 
-    Topics that a TREC run lacks are left out, or `complete` counts them 0.
+    Topics that a TREC run lacks are left out, or `complete` counts them 0. Lines of its files that begin with # are
+    comments, unless topics do (`hash_topics`).
     """
     if config.evaluate.group_by:
         raise UsageError(
@@ -234,12 +241,15 @@ def evaluate_run(
         )
     from ltr.data.importers.ranking_readers import is_trec, read_scored  # no training reads their formats
 
-    ranked = read_scored(run, qrels, complete=complete)
+    ranked = read_scored(run, qrels, complete=complete, hash_topics=hash_topics)
     evaluated = evaluate_groups(
         ranked.groups, ranked.scores[:, None], ranked.scores, config, listed=ranked.listed, also=also
     )
     counts = {"num_missing": ranked.num_missing, "num_ignored": ranked.num_ignored}
-    return replace(evaluated, counts=counts, is_complete=complete if is_trec(run) else None)
+    remedy = "--hash-topics reads lines that begin with # as data"
+    doubts = [f"{path}: comments with the columns of data: {number:,}; {remedy}" for path, number in ranked.likely_data]
+    warnings = (*evaluated.warnings, *doubts)
+    return replace(evaluated, counts=counts, is_complete=complete if is_trec(run) else None, warnings=warnings)
 
 
 def best_relevant(evaluated: EvaluatedRanking, listed: IntArray) -> IntArray:

@@ -1,8 +1,8 @@
 """Lists of tools as OpenAI, Anthropic, MCP and others write them, recognised by shape alone.
 
 A list holds tools or pages; a page is `{"tools": [...]}` or `{"tools": {name: {...}}}`, as it is or as the `result`
-of a JSON-RPC answer; a tool is flat or stands under `function`. Each key is read
-under every name that these formats have for it.
+of a JSON-RPC answer; a tool is flat, or stands under `function` or, where it takes a text, under `custom`. Each key
+is read under every name that these formats have for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,6 +15,7 @@ from ltr.data.json_decode_errors import FAILURES
 from ltr.data.value_excerpts import excerpt, key_text
 from ltr.errors import FieldError
 
+HOLDERS = ("function", "custom")
 NAMES = ("name", "toolName")
 DESCRIPTIONS = ("description", "desc")
 SCHEMAS = ("parameters", "inputSchema", "input_schema", "parameters_json_schema")
@@ -69,8 +70,8 @@ def listed_tool(path: str, value: Any, name_of_page: str | None = None) -> Liste
     """The tool at the path. A page that maps names to tools gives its name."""
     if not isinstance(value, dict):
         raise FieldError(path, f"found {excerpt(value)}; {NEEDED['tool' if path else '']}")
-    if isinstance(value.get("function"), dict):
-        path, value = _joined(path, "function"), value["function"]
+    if holder := next((key for key in HOLDERS if isinstance(value.get(key), dict)), ""):
+        path, value = _joined(path, holder), value[holder]
     key, name = _first(value, NAMES) if name_of_page is None else ("", name_of_page)
     if name is None:
         raise FieldError(_joined(path, key), f"missing; {NEEDED['name']}")

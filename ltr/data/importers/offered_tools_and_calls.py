@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import msgspec
 
-from ltr.data.catalogues.tool_list_formats import listed_tools
+from ltr.data.catalogues.tool_list_formats import HOLDERS, listed_tools
 from ltr.data.importers.conversations import FORCED, Call, Tool
 from ltr.data.importers.json_objects import Object, objects
 from ltr.data.importers.tally import Tally
@@ -42,8 +42,7 @@ def allowed(table: tuple[Tool, ...], choice: object) -> tuple[tuple[Tool, ...], 
 
 def function_of(entry: Object) -> Object:
     """What stands under `function`, or under `custom` of a tool that takes a text; the entry itself without them."""
-    inner = entry.get("function", entry.get("custom"))
-    return inner if isinstance(inner, dict) else entry
+    return next((entry[key] for key in HOLDERS if isinstance(entry.get(key), dict)), entry)
 
 
 def call_of(name: object, arguments: object, call_id: object) -> Call | None:
@@ -64,6 +63,8 @@ def call_in(entry: object) -> Call | None:
     function = function_of(entry)
     name = function.get("name", function.get("toolName"))
     arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
+    if function is entry.get("custom"):
+        arguments = {"input": arguments}  # any text, which need not be JSON
     call_id = next((entry[key] for key in ("id", "call_id", "toolCallId") if entry.get(key)), "")
     return call_of(name, arguments, call_id)
 

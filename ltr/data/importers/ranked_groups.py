@@ -15,3 +15,4 @@ class RankedGroups:
     listed: BoolArray  # (rows,): retrieved
     num_missing: int  # topics of the qrels that the run does not have
     num_ignored: int  # topics of the run without qrels
+    likely_data: tuple[tuple[str, int], ...] = ()  # files with comments that have the columns of data, and how many

@@ -11,7 +11,9 @@ from ltr.errors import DataError, UsageError
 from ltr.files.path_arguments import STDIN, AnyPath
 
 
-def read_scored(run: AnyPath, truth: AnyPath | None = None, *, complete: bool = False) -> RankedGroups:
+def read_scored(
+    run: AnyPath, truth: AnyPath | None = None, *, complete: bool = False, hash_topics: bool = False
+) -> RankedGroups:
     """Recommended lists, or samples whose one ready number is the score, with their labels; else a TREC run with qrels.
 
     Lists may have their truth in a file of its own. A user of the truth without a list counts 0.
@@ -19,7 +21,9 @@ def read_scored(run: AnyPath, truth: AnyPath | None = None, *, complete: bool = 
     if is_trec(run):
         if truth is None:
             raise UsageError("--run and --qrels belong together for a TREC run: name both")
-        return read_ranked(run, truth, complete=complete)
+        return read_ranked(run, truth, complete=complete, hash_topics=hash_topics)
+    if hash_topics:
+        raise UsageError("--hash-topics belongs to a TREC run: in lists and samples # is a character like any")
     if complete:
         raise UsageError("--complete belongs to a TREC run: lists and samples are complete")
     if not read_opening(run).has("trace_id"):

@@ -1,10 +1,11 @@
 """TREC runs and qrels, by the rules of trec_eval -c, straight into columns.
 
 A line of a run is TOPIC Q0 DOC RANK SCORE TAG, a line of qrels TOPIC ITERATION DOC GRADE; iteration, Q0, rank and
-tag are not read. Scores are float64. A document stands once in a topic.
+tag are not read. Scores are float64. A document stands once in a topic. Lines that begin with # are comments, unless
+topics may begin with it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,21 +34,24 @@ class Entries:
     lines: IntArray
     hashes: Words  # of topic and document; what has equal hashes is compared before it is taken for equal
     source: SourceFile
+    likely_data: int  # comments that have the columns of data
 
 
-def read_trec_run(path: AnyPath, topics: Topics | None = None) -> Entries:
+def read_trec_run(path: AnyPath, topics: Topics | None = None, *, hash_topics: bool = False) -> Entries:
     """The lines of a run; topics that `topics` lacks are added to it."""
-    return _read(path, RUN, "score", {} if topics is None else topics)
+    return _read(path, RUN, "score", {} if topics is None else topics, hash_topics=hash_topics)
 
 
-def read_qrels(path: AnyPath, topics: Topics | None = None) -> Entries:
+def read_qrels(path: AnyPath, topics: Topics | None = None, *, hash_topics: bool = False) -> Entries:
     """The lines of a file of relevance judgements; topics that `topics` lacks are added to it."""
-    return _read(path, QRELS, "grade", {} if topics is None else topics)
+    return _read(path, QRELS, "grade", {} if topics is None else topics, hash_topics=hash_topics)
 
 
-def _read(path: AnyPath, layout: Layout, field: str, topics: Topics) -> Entries:
+def _read(path: AnyPath, layout: Layout, field: str, topics: Topics, *, hash_topics: bool) -> Entries:
     digest, codes, docs, values, lines = ContentDigest(), [], [], [], []
-    for fields in read_fields(path, layout, digest):
+    likely_data = 0
+    for fields in read_fields(path, replace(layout, comment=b"") if hash_topics else layout, digest):
+        likely_data += fields.likely_data
         if len(fields.lines):
             topic_words, doc_words, value_words = fields.columns
             codes.append(topic_codes(topic_words, topics))
@@ -55,7 +59,8 @@ def _read(path: AnyPath, layout: Layout, field: str, topics: Topics) -> Entries:
             values.append(as_numbers(path, fields.lines, value_words, field))
             lines.append(fields.lines)
     if not lines:
-        raise DataError(f"{shown(path)}: no line; {layout.form} is needed")
+        remedy = " (lines that begin with # are comments without --hash-topics)" if likely_data else ""
+        raise DataError(f"{shown(path)}: no line; {layout.form} is needed{remedy}")
     all_codes, all_docs, all_lines = np.concatenate(codes), stack_tokens(docs), np.concatenate(lines)
     entries = Entries(
         topics=all_codes,
@@ -64,6 +69,7 @@ def _read(path: AnyPath, layout: Layout, field: str, topics: Topics) -> Entries:
         lines=all_lines,
         hashes=token_hashes(all_docs, all_codes),
         source=SourceFile(shown(path), 0, int(all_lines[-1]), digest.sha256, digest.byte_count),
+        likely_data=likely_data,
     )
     _refuse_duplicates(entries)
     return entries

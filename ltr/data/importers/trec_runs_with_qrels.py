@@ -24,16 +24,16 @@ class Judgement:
     is_retrieved: BoolArray  # (lines of the qrels,)
 
 
-def read_ranked(run: AnyPath, qrels: AnyPath, *, complete: bool = False) -> RankedGroups:
+def read_ranked(run: AnyPath, qrels: AnyPath, *, complete: bool = False, hash_topics: bool = False) -> RankedGroups:
     """The groups in the order of the qrels; rows in that of the run, then what was not retrieved.
 
     Topics of the qrels that the run lacks are groups only if the evaluation is to be `complete`, with an empty list.
     A negative grade is no judgement: no gain, and not relevant.
     """
     topics: Topics = {}
-    judgements = read_qrels(qrels, topics)
+    judgements = read_qrels(qrels, topics, hash_topics=hash_topics)
     num_judged = len(topics)
-    entries = read_trec_run(run, topics)
+    entries = read_trec_run(run, topics, hash_topics=hash_topics)
     retrieved = _select_lines(entries, np.flatnonzero(entries.topics < num_judged))
     matched = match_qrels(retrieved, judgements)
     is_answered = np.bincount(retrieved.topics, minlength=num_judged) > 0
@@ -57,6 +57,7 @@ def read_ranked(run: AnyPath, qrels: AnyPath, *, complete: bool = False) -> Rank
         rows < len(retrieved.lines),
         num_missing=int(np.count_nonzero(~is_answered)),
         num_ignored=len(topics) - num_judged,
+        likely_data=tuple((of.source.path, of.likely_data) for of in (judgements, entries) if of.likely_data),
     )
 
 

@@ -22,12 +22,16 @@ TAB, NEWLINE, RETURN, SPACE = np.frombuffer(b"\t\n\r ", dtype=np.uint8)  # the w
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A format: how many columns a line has, the fewest it may have, what they are called, which are wanted."""
+    """A format: how many columns a line has, the fewest it may have, what they are called, which are wanted.
+
+    The last wanted column is a number. Lines that begin with `comment` are none of the data.
+    """
 
     width: int
     least: int
     form: str
     wanted: tuple[int, ...]
+    comment: bytes = b"#"  # b"": there are no comments
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,12 +40,14 @@ class Fields:
 
     lines: IntArray  # numbers
     columns: list[Words]
+    likely_data: int = 0  # comments that have the columns of data
 
 
 def read_fields(path: AnyPath, layout: Layout, digest: ContentDigest) -> Iterator[Fields]:
-    """The wanted columns. Blank lines are skipped, and so are columns beyond the last; # is a character like any."""
+    """The wanted columns. Blank lines and comments are skipped, and so are columns beyond the last."""
     for first, block in read_line_blocks(path, digest=digest):
-        edges = regular_edges(block, layout.width)
+        has_comment = layout.comment and (block.startswith(layout.comment) or b"\n" + layout.comment in block)
+        edges = None if has_comment else regular_edges(block, layout.width)
         yield _line_by_line(path, first, block, layout) if edges is None else _at_edges(first, block, edges, layout)
 
 
@@ -87,9 +93,13 @@ def _at_edges(first: int, block: bytes, edges: IntArray, layout: Layout) -> Fiel
 def _line_by_line(path: AnyPath, first: int, block: bytes, layout: Layout) -> Fields:
     lines: list[int] = []
     columns: list[list[bytes]] = [[] for _ in layout.wanted]
+    likely_data = 0
     for number, line in enumerate(block.split(b"\n"), start=first):
         tokens = line.split()
         if not tokens:
+            continue
+        if layout.comment and line.startswith(layout.comment):
+            likely_data += len(tokens) >= layout.least and _is_number(tokens[layout.wanted[-1]])
             continue
         problem = _problem(line, tokens, layout)
         if problem:
@@ -97,7 +107,7 @@ def _line_by_line(path: AnyPath, first: int, block: bytes, layout: Layout) -> Fi
         lines.append(number)
         for column, place in zip(columns, layout.wanted, strict=True):
             column.append(tokens[place])
-    return Fields(np.array(lines, dtype=np.int64), list(map(as_words, columns)))
+    return Fields(np.array(lines, dtype=np.int64), list(map(as_words, columns)), likely_data)
 
 
 def _problem(line: bytes, tokens: list[bytes], layout: Layout) -> str:
