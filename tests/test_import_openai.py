@@ -1,6 +1,7 @@
 """Logs of Chat Completions and of the Responses API: each trap of the formats, with hand counts."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -330,3 +331,53 @@ def test_custom_tools_stand_in_a_catalogue(cli):
     Path("s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     shown = cli.good("validate", "s.jsonl", "--tools", "tools.json", "--format", "json")
     assert "not in" not in shown
+
+
+def python_calls(work):
+    """How many calls of functions the work takes: what a clock would say, the same on every machine."""
+    number = 0
+
+    def count(frame, event, argument):
+        nonlocal number
+        number += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return number
+
+
+def chain(length):
+    """Lines of one conversation, each of which names the response before it."""
+    for at in range(length):
+        given = f"step {at} " + "word " * 100
+        more = {"previous_response_id": f"resp_{at - 1}"} if at else {}
+        yield response([function_call(("weather", "mail")[at % 2], f"c{at}")], f"resp_{at}", given, **more)
+
+
+def test_the_work_for_a_chain_of_responses_grows_like_its_length(cli):
+    by_command(cli, chain(2))  # what is loaded once
+    numbers = [python_calls(lambda length=length: by_command(cli, chain(length))) for length in (20, 100, 300)]
+    first, second = numbers[1] - numbers[0], numbers[2] - numbers[1]  # of 80 lines, then of 200
+    assert second < 1.2 * first * 200 / 80
+    groups, counted = by_command(cli, chain(300))
+    assert (counted[ONE_TOOL], len(groups[-1]["previous"]), len({group["trace_id"] for group in groups})) == (
+        300,
+        299,
+        1,
+    )
+
+
+def test_two_responses_that_go_on_from_one_have_pasts_of_their_own(cli):
+    lines = [
+        response([function_call("weather")]),
+        response([function_call("mail")], "resp_2", "mail it", previous_response_id="resp_1"),
+        response([function_call("mail")], "resp_3", "write it", previous_response_id="resp_1"),
+        response([function_call("mail")], "resp_4", "again", previous_response_id="resp_2"),
+    ]
+    groups, _ = by_command(cli, lines)
+    assert [group.get("previous") for group in groups] == [None, ["weather"], ["weather"], ["weather", "mail"]]
+    assert groups[3]["context"] == "user: rain?\nuser: mail it"

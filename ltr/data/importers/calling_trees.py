@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ltr.data.importers.conversations import Call, Conversation, Message, Tool
 from ltr.data.importers.file_beginning import Opening, read_opening
-from ltr.data.importers.groups_from_conversations import LONGEST_PAST, decisions
+from ltr.data.importers.groups_from_conversations import decisions
 from ltr.data.importers.json_objects import Object, id_text, log_objects, objects, text_or_empty
 from ltr.data.importers.offered_tools_and_calls import NO_TOOL, usable_tools
+from ltr.data.importers.past import LONGEST_PAST
 from ltr.data.importers.registry import Imported, importer
 from ltr.data.importers.tally import Tally
 from ltr.errors import UsageError

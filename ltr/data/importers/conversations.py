@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from ltr.data.importers.past import Past
 
 Role = Literal["instruction", "user", "answer", "result"]
 
@@ -57,6 +60,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str = ""  # "": conversations that begin with the same message of a user are one trace
     tools: tuple[Tool, ...] = ()  # on the table for every answer that has none of its own
     decided: int = 0  # so many messages at the start are history: other places of the log hold their decisions
+    before: "Past | None" = None  # what other places of the log hold of it, which is history as well
 
 
 # Why an answer is no decision, in the words of the summary, for `Message.no_decision`.

@@ -14,12 +14,12 @@ Memory: one conversation, and about 100 bytes a decision to know it again.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
-from ltr.data.importers.conversations import Call, Conversation, Message, Tool
+from ltr.data.importers.conversations import Conversation, Message, Tool
+from ltr.data.importers.past import LONGEST_PAST, Past, digest_of
 from ltr.data.importers.tally import Tally
 from ltr.data.json_decode_errors import FAILURES
 
@@ -29,9 +29,7 @@ LONGEST_QUERY = 10_000  # characters, as below
 LONGEST_MESSAGE = 2_000  # of a context
 LONGEST_CONTEXT = 10_000
 LONGEST_WORD = 256
-LONGEST_PAST = 1_000  # messages of a context, names in `previous`, calls of an answer that wait for their results
 SPEAKERS = {"user": "user", "answer": "assistant", "result": "tool"}
-ID_BYTES = 8
 
 ONE_TOOL, SEVERAL_TOOLS, NO_TOOL = "decisions for one tool", "decisions for several tools", "decisions for no tool"
 DONE = "answers without a call after an earlier answer or result: the work is done"
@@ -53,21 +51,18 @@ PREVIOUS_CUT = f"previous calls cut to the last {LONGEST_PAST:,}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """An answer of a conversation, and what its past says of it."""
+    """An answer of a conversation, and what was said before it."""
 
     message: Message
-    before: Sequence[Message]  # the last of them, as far back as a context may reach
-    query: Message | None  # the last message of a user before it
+    past: Past  # as it was before the message
     node_id: str
-    previous: Sequence[str]  # one more than a group may hold, where there are more
-    is_first: bool  # since that message
-    is_retry: bool
     goes_on: bool
 
 
 def decisions(conversations: Iterable[Conversation], tally: Tally) -> Iterator[Group]:
     """The groups of all conversations, in the order of their decisions; the tally counts every answer.
 
+    >>> from ltr.data.importers.conversations import Call
     >>> messages = Message(role="user", text="rain?"), Message(role="answer", calls=(Call("weather"),))
     >>> talk = Conversation(messages=messages, place="log:1", tools=(Tool("weather"), Tool("mail")))
     >>> next(decisions([talk], Tally()))["candidates"]
@@ -75,11 +70,11 @@ def decisions(conversations: Iterable[Conversation], tally: Tally) -> Iterator[G
     """
     seen: set[bytes] = set()
     for conversation in conversations:
-        trace_id, place = conversation.trace_id or _trace_of(conversation.messages), conversation.place
+        trace_id, place = conversation.trace_id or _trace_of(conversation), conversation.place
         for answer in _answers(conversation):
             table = conversation.tools if answer.message.tools is None else answer.message.tools
             reason = _why_skipped(answer, table)
-            key = _digest(trace_id, answer.node_id)
+            key = digest_of(trace_id, answer.node_id)
             if reason or key in seen:
                 tally.skip(reason or SEEN_BEFORE, place)
                 continue
@@ -88,77 +83,31 @@ def decisions(conversations: Iterable[Conversation], tally: Tally) -> Iterator[G
 
 
 def _answers(conversation: Conversation) -> Iterator[_Answer]:
-    """The answers that are not history, each with its past."""
+    """The answers that are not history, each with its past, which the next one goes on from."""
     messages = conversation.messages
-    digest_so_far = blake2b(digest_size=ID_BYTES)  # everything up to the message at hand
-    query, is_first, turn = None, False, _Turn()
-    previous: list[str] = []
+    past = conversation.before.copy() if conversation.before else Past()
     for at, message in enumerate(messages):
-        _add_message(digest_so_far, message)
-        if message.role == "user":
-            query, is_first, turn = message, True, _Turn()
-        if message.role == "result":
-            is_first = False
-            turn.see_result(message)
-        if message.role != "answer":
-            continue
-        if at >= conversation.decided:
-            yield _Answer(
-                message=message,
-                before=messages[max(0, at - LONGEST_PAST) : at],
-                query=query,
-                node_id=message.node_id or digest_so_far.hexdigest(),
-                previous=previous[-LONGEST_PAST - 1 :],
-                is_first=is_first,
-                is_retry=turn.has_failed(message.calls),
-                goes_on=at + 1 < len(messages) and messages[at + 1].role == "answer",
-            )
-        is_first = False
-        turn.see_calls(message.calls)
-        previous += [call.name for call in message.calls]
-
-
-class _Turn:
-    """Which calls have failed since the last message of a user."""
-
-    def __init__(self) -> None:
-        self._open: list[Call] = []
-        self._failed: set[tuple[str, str]] = set()
-
-    def see_calls(self, calls: Sequence[Call]) -> None:
-        """Calls whose results come next."""
-        self._open = list(calls[:LONGEST_PAST])
-
-    def see_result(self, result: Message) -> None:
-        """The result of an open call: the one with its id, else with its name, else the first."""
-        answered = next((call for call in self._open if call.id and call.id == result.call_id), None)
-        answered = answered or next((call for call in self._open if call.name == result.name), None)
-        answered = answered or next(iter(self._open), None)
-        if answered is None:
-            return
-        self._open.remove(answered)
-        if result.is_error:
-            self._failed.add((answered.name, answered.arguments))
-
-    def has_failed(self, calls: Sequence[Call]) -> bool:
-        """Whether there are calls, and each was made before, with the same arguments, and failed."""
-        return bool(calls) and all((call.name, call.arguments) in self._failed for call in calls)
+        if message.role == "answer" and at >= conversation.decided:
+            node_id = message.node_id or past.digest_with(message).hexdigest()
+            goes_on = at + 1 < len(messages) and messages[at + 1].role == "answer"
+            yield _Answer(message=message, past=past, node_id=node_id, goes_on=goes_on)
+        past.see(message)
 
 
 def _why_skipped(answer: _Answer, table: Sequence[Tool]) -> str:
     """The reason for which the answer is no decision; "" if it is one."""
-    message = answer.message
+    message, query = answer.message, answer.past.query
     if message.no_decision:
         return message.no_decision
     if not message.calls and answer.goes_on:
         return GOES_ON
-    if not message.calls and not answer.is_first and answer.query is not None:
+    if not message.calls and not answer.past.is_first and query is not None:
         return DONE
     if not table:
         return NO_TABLE
-    if answer.query is None or not answer.query.text.strip():
+    if query is None or not query.text.strip():
         return NO_QUERY
-    if answer.is_retry:
+    if answer.past.has_failed(message.calls):
         return RETRIED
     names = {tool.name for tool in table}
     if message.calls and not any(call.name in names for call in message.calls):
@@ -168,13 +117,14 @@ def _why_skipped(answer: _Answer, table: Sequence[Tool]) -> str:
 
 def _group(answer: _Answer, table: Sequence[Tool], tally: Tally, place: str) -> Group:
     """The decision as a group without its key; the tally counts what it is and what was cut."""
-    query = answer.query.text if answer.query else ""
+    past = answer.past
+    query = past.query.text if past.query else ""
     group: Group = {"query": _cut(query, LONGEST_QUERY)}
-    context, is_cut = _context(message for message in reversed(answer.before) if message is not answer.query)
+    context, is_cut = _context(message for message in reversed(past.messages) if message is not past.query)
     if context:
         group["context"] = context
-    if answer.previous:
-        group["previous"] = list(answer.previous[-LONGEST_PAST:])
+    if past.previous:
+        group["previous"] = list(past.previous)[-LONGEST_PAST:]
     if answer.message.time is not None:
         group["time"] = answer.message.time
     called = {call.name for call in answer.message.calls}
@@ -187,7 +137,7 @@ def _group(answer: _Answer, table: Sequence[Tool], tally: Tally, place: str) -> 
     tally.remark(NOT_JSON, place, sum(not _is_json_or_blank(call.arguments) for call in answer.message.calls))
     tally.remark(QUERY_CUT, place, int(len(query) > LONGEST_QUERY))
     tally.remark(CONTEXT_CUT, place, int(is_cut))
-    tally.remark(PREVIOUS_CUT, place, int(len(answer.previous) > LONGEST_PAST))
+    tally.remark(PREVIOUS_CUT, place, int(len(past.previous) > LONGEST_PAST))
     return group
 
 
@@ -234,22 +184,11 @@ def _cut(text: str, length: int) -> str:
     return words.rstrip() if len(beginning) - len(words) <= LONGEST_WORD else beginning
 
 
-def _trace_of(messages: Iterable[Message]) -> str:
+def _trace_of(conversation: Conversation) -> str:
     """An id made of the first message of a user: however far a conversation has grown, it keeps it."""
-    return _digest(next((message.text for message in messages if message.role == "user"), "")).hex()
-
-
-def _add_message(digest: "blake2b", message: Message) -> None:
-    """Add a message to a digest; instructions are left out, because they may hold the date."""
-    if message.role != "instruction":
-        calls = [text for call in message.calls for text in (call.name, call.arguments)]
-        digest.update(_digest(message.role, message.text, *calls))
-
-
-def _digest(*texts: str) -> bytes:
-    """A short digest of texts, in which the place of each text counts."""
-    content = msgspec.json.encode(texts)
-    return blake2b(content, digest_size=ID_BYTES).digest()
+    opening = conversation.before.opening if conversation.before else None
+    texts = (message.text for message in conversation.messages if message.role == "user")
+    return digest_of(next(texts, "") if opening is None else opening).hex()
 
 
 def _is_json_or_blank(arguments: str) -> bool:

@@ -20,8 +20,9 @@ import msgspec
 from ltr.data.importers.call_outcomes import CallOutcomes
 from ltr.data.importers.call_span_matching import Moment, Used, match_calls
 from ltr.data.importers.conversations import Call, Conversation, Message, Tool, last_user_text
-from ltr.data.importers.groups_from_conversations import LONGEST_PAST, SEEN_BEFORE, Group, decisions
+from ltr.data.importers.groups_from_conversations import SEEN_BEFORE, Group, decisions
 from ltr.data.importers.log_timestamps import NANOSECONDS
+from ltr.data.importers.past import LONGEST_PAST
 from ltr.data.importers.span import Kind, Span
 from ltr.data.importers.spool import Spool
 from ltr.data.importers.tally import Tally

@@ -24,6 +24,7 @@ from ltr.data.importers.conversations import (
 )
 from ltr.data.importers.json_objects import Object, objects, text_or_empty
 from ltr.data.importers.offered_tools_and_calls import allowed, call_of, table_of
+from ltr.data.importers.past import Past
 from ltr.data.importers.tally import Tally
 
 MOST_CHAINS = 1_000  # conversations that are kept to be gone on with
@@ -41,15 +42,18 @@ class Chains:
     """The last conversations by the id of their last response, each with its trace."""
 
     def __init__(self) -> None:
-        self._ends: OrderedDict[str, tuple[str, tuple[Message, ...]]] = OrderedDict()
+        self._ends: OrderedDict[str, tuple[str, Past]] = OrderedDict()
 
-    def get(self, response_id: str) -> tuple[str, tuple[Message, ...]] | None:
-        """Trace and messages up to the response."""
+    def get(self, response_id: str) -> tuple[str, Past] | None:
+        """Trace and past up to the response."""
         return self._ends.get(response_id)
 
-    def keep(self, response_id: str, trace_id: str, messages: Iterable[Message]) -> None:
-        """Remember a response; the oldest is forgotten where there are too many."""
-        self._ends[response_id] = trace_id, tuple(map(_shortened, messages))
+    def keep(self, response_id: str, trace_id: str, before: Past | None, messages: Iterable[Message]) -> None:
+        """Remember a response and what went before it; the oldest is forgotten where there are too many."""
+        past = before.copy() if before else Past()
+        for message in messages:
+            past.see(_shortened(message))
+        self._ends[response_id] = trace_id, past
         if len(self._ends) > MOST_CHAINS:
             self._ends.popitem(last=False)
 
@@ -77,29 +81,31 @@ def from_responses(exchange: Exchange, chains: Chains, tally: Tally) -> Conversa
     items, output = _items(request.get("input")), objects(body.get("output"))
     listed = [*objects(body.get("tools")), *(tool for item in [*items, *output] for tool in _served(item))]
     table, forced = allowed(table_of(list(map(_with_name, listed)), tally, place), body.get("tool_choice"))
-    messages = [*before, *_messages(items, forced, tally, place)]
-    decided = len(messages) if response or exchange.failure else len(before)
-    tally.remark(HISTORY, place, sum(message.role == "answer" for message in messages[len(before) : decided]))
+    messages = list(_messages(items, forced, tally, place))
+    decided = len(messages) if response or exchange.failure else 0
+    tally.remark(HISTORY, place, sum(message.role == "answer" for message in messages[:decided]))
     if response or exchange.failure:
         reason = exchange.failure or _failure(response or {}) or forced
         response_id = text_or_empty((response or {}).get("id"))
         messages.append(_answer(output, reason, node_id=response_id, time=exchange.time))
         if response_id:
-            chains.keep(response_id, trace_id, messages)
-    return Conversation(messages=tuple(messages), place=place, trace_id=trace_id, tools=table, decided=decided)
+            chains.keep(response_id, trace_id, before, messages)
+    return Conversation(
+        messages=tuple(messages), place=place, trace_id=trace_id, tools=table, decided=decided, before=before
+    )
 
 
-def _before(body: Object, exchange: Exchange, chains: Chains, tally: Tally) -> tuple[str, Sequence[Message]]:
-    """The trace, and the messages up to the response that this one goes on from."""
+def _before(body: Object, exchange: Exchange, chains: Chains, tally: Tally) -> tuple[str, Past | None]:
+    """The trace, and the past up to the response that this one goes on from."""
     response_id = text_or_empty(body.get("previous_response_id"))
     if not response_id:
-        return exchange.trace_id, ()
+        return exchange.trace_id, None
     chain = chains.get(response_id)
     if chain is None:
         tally.remark(UNKNOWN_BEFORE, exchange.place)
-        return exchange.trace_id or response_id, ()
-    trace_id, messages = chain
-    return exchange.trace_id or trace_id, messages
+        return exchange.trace_id or response_id, None
+    trace_id, past = chain
+    return exchange.trace_id or trace_id, past
 
 
 def _failure(response: Object) -> str:
