@@ -1,5 +1,8 @@
 """Logs of Anthropic's Messages: each trap of the format, with hand counts."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ltr.data.importers.anthropic import OF_OPENAI
@@ -150,3 +153,9 @@ def test_what_is_no_decision_is_skipped_under_its_reason(tmp_path, line, reason)
 def test_any_of_the_tools_is_a_free_choice(tmp_path):
     groups, *_ = imported("anthropic", [exchange([user("a")], use("mail"), tool_choice={"type": "any"})], tmp_path)
     assert labels(groups[0]) == {"weather": 0, "mail": 1, "web_search": 0}
+
+
+def test_identical_requests_without_ids_count_each_time(cli):
+    Path("log.jsonl").write_text((json.dumps(exchange([user("rain?")], use("weather"))) + "\n") * 3)
+    assert "in 3 groups" in cli.good("import", "anthropic", "log.jsonl", "-o", "x.jsonl")
+    assert "in 1 group " in cli.good("import", "anthropic", "log.jsonl", "-o", "y.jsonl", "--repeats", "once")

@@ -24,6 +24,7 @@ from ltr.data.importers.groups_from_conversations import (
     NO_TABLE,
     NOT_ON_TABLE,
     ONE_TOOL,
+    REPEATS_COUNTED,
     RETRIED,
     SEEN_BEFORE,
     SEVERAL_TOOLS,
@@ -381,3 +382,57 @@ def test_two_responses_that_go_on_from_one_have_pasts_of_their_own(cli):
     groups, _ = by_command(cli, lines)
     assert [group.get("previous") for group in groups] == [None, ["weather"], ["weather"], ["weather", "mail"]]
     assert groups[3]["context"] == "user: rain?\nuser: mail it"
+
+
+ASKED = exchange([user("rain?")], said(call("weather")))
+SHORT = {"messages": [user("rain?"), said(call("weather"))], "tools": TOOLS}
+LONG = {"messages": [*SHORT["messages"], result("3 mm"), said(call("mail"))], "tools": TOOLS}
+FLAGS = {"": (), "once": ("--repeats", "once"), "all": ("--repeats", "all")}
+
+
+@pytest.mark.parametrize(
+    "lines, numbers",  # of groups, by the rule
+    [
+        ([ASKED] * 3, {"": 3, "once": 1, "all": 3}),
+        ([ASKED, ASKED, exchange([user("rain?")], said(call("mail")))], {"": 3, "once": 2, "all": 3}),
+        ([SHORT, LONG], {"": 2, "once": 2, "all": 3}),  # it has grown
+        ([LONG, SHORT], {"": 2, "once": 2, "all": 3}),
+        ([SHORT, SHORT, LONG], {"": 3, "once": 2, "all": 4}),  # one of the two has grown
+        ([LONG, LONG], {"": 4, "once": 2, "all": 4}),
+        ([SHORT, LONG, SHORT, LONG], {"": 4, "once": 2, "all": 6}),
+        ([line | {"session_id": "s"} for line in (ASKED, ASKED)], {"": 1, "once": 1, "all": 2}),
+        ([line | {"session_id": str(at)} for at, line in enumerate([ASKED, ASKED])], {"": 2, "once": 2, "all": 2}),
+        ([exchange([user("rain?")], said(call("weather")), response_id="r")] * 2, {"": 1, "once": 1, "all": 1}),
+    ],
+)
+@pytest.mark.parametrize("rule", FLAGS)
+def test_identical_requests_without_ids_count_each_time_and_a_conversation_that_grows_counts_once(
+    cli, lines, numbers, rule
+):
+    groups, _ = by_command(cli, lines, *FLAGS[rule])
+    assert len(groups) == numbers[rule]
+    assert len({(group["trace_id"], group["node_id"]) for group in groups}) == len(groups)
+
+
+def test_the_summary_says_how_many_repeats_count_and_how_many_do_not(cli):
+    lines = [ASKED, ASKED, ASKED, {**SHORT, "messages": [user("hi"), said(call("mail"))]}]
+    lines.append({**SHORT, "messages": [user("hi"), said(call("mail")), user("bye"), said(content="Bye.")]})
+    _, counted = by_command(cli, lines)
+    assert counted == {ONE_TOOL: 4, FOR_NO_TOOL: 1, REPEATS_COUNTED: 2, SEEN_BEFORE: 1}
+    _, counted = by_command(cli, lines, "--repeats", "once")
+    assert counted == {ONE_TOOL: 2, FOR_NO_TOOL: 1, SEEN_BEFORE: 3}
+
+
+def test_repeated_groups_are_samples_that_can_be_trained_on(cli):
+    asked = [exchange([user(text)], said(call(name))) for name, text in (("mail", "mail Ann"), ("weather", "rain?"))]
+    asked += [exchange([user(f"find {city}")], said(call("search"))) for city in ("Oslo", "Rome", "Lima")]
+    by_command(cli, asked * 3)
+    cli.good("train", "x.jsonl", "-o", "run", "--encoder", "hash", "-q")
+
+
+def test_a_rule_for_repeats_that_is_none_is_refused(cli):
+    Path("log.jsonl").write_text(json.dumps(ASKED))
+    refused = cli.refused("import", "openai", "log.jsonl", "-o", "x.jsonl", "--repeats", "onse")
+    assert refused == (2, "repeats 'onse'; did you mean once?; once or all is needed")
+    code, problem = cli.refused("import", "csv", "log.jsonl", "-o", "x.jsonl", "--repeats", "once")
+    assert (code, "importer csv has no option 'repeats'" in problem) == (2, True)

@@ -26,6 +26,14 @@ def import_files(
         str | None,
         typer.Option("--outcome", help="What says which calls were right: span-status, feedback, evaluation:FILE."),
     ] = None,
+    repeats: Annotated[
+        str | None,
+        typer.Option(
+            "--repeats",
+            metavar="once|all",
+            help="How often identical requests of a chat log count; default: each time, a growing conversation once.",
+        ),
+    ] = None,
     hash_topics: HashTopics = False,
     redact: Annotated[bool, typer.Option(help="Replace mail addresses, keys and tokens in texts.")] = True,
     option: Annotated[
@@ -49,7 +57,7 @@ def import_files(
     from ltr.experiments.import_with_negatives import import_with_negatives
 
     format_name, files = format_and_files(words)
-    flags = {"outcome": outcome, "hash_topics": "yes" if hash_topics else None}
+    flags = {"outcome": outcome, "repeats": repeats, "hash_topics": "yes" if hash_topics else None}
     options = dict(_option(text) for text in option or ()) | {name: value for name, value in flags.items() if value}
     given: dict[str, Any] = {"options": options, "redact": redact, "overwrite": overwrite}
     if negatives is None and (tools or encoder):

@@ -24,7 +24,7 @@ from ltr.data.importers.conversations import (
     content_text,
 )
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.groups_from_conversations import decisions
+from ltr.data.importers.groups_from_conversations import decisions, repeat_rule
 from ltr.data.importers.json_objects import Object, objects, text_or_empty
 from ltr.data.importers.offered_tools_and_calls import allowed, call_of, table_of
 from ltr.data.importers.registry import Imported, importer
@@ -44,14 +44,17 @@ def is_anthropic(opening: Opening) -> bool:
 
 
 @importer("anthropic", title="an Anthropic chat log", looks_like=is_anthropic)
-def import_anthropic(files: Sequence[str], *, trace: str = "") -> Imported:
+def import_anthropic(files: Sequence[str], *, trace: str = "", repeats: str = "") -> Imported:
     """A group for each answer of a log of Anthropic's Messages.
 
     `trace`: the field with the id of a conversation. Without one, the usual fields are tried; where a line has none,
     conversations that begin with the same message of a user are one trace.
+
+    `repeats`: once or all. Without it, identical requests without an id count each time, and a conversation that the
+    log holds again when it has grown counts once.
     """
-    tally = Tally()
-    return Imported(decisions(_conversations(files, tally, trace), tally), tally=tally)
+    tally, rule = Tally(), repeat_rule(repeats)
+    return Imported(decisions(_conversations(files, tally, trace), tally, rule), tally=tally)
 
 
 def _conversations(files: Sequence[str], tally: Tally, trace: str) -> Iterator[Conversation]:

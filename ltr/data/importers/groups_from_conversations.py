@@ -7,11 +7,13 @@ nothing is a decision for none of the tools if it was the first answer to a mess
   `previous` the tools already called in the conversation. Nothing of the answer itself enters, and no arguments.
 - A silent answer after a call or a result means that the work is done, not that no tool fits: it is skipped.
 - Refusals, errors, cut-off and forced answers, and a call repeated after it failed, are no decisions: skipped.
-- A decision that the log repeats, as logs of growing conversations do, counts once.
+- A decision that the log repeats under one id counts once. Without ids, identical requests are those of different users
+  and count each time; where a conversation goes on from another one of the log, what both hold counts once.
 
-Memory: one conversation, and about 100 bytes a decision to know it again.
+Memory: one conversation, and about 100 bytes a decision to know it again; 300 where the log has no ids.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +24,12 @@ from ltr.data.importers.conversations import Conversation, Message, Tool
 from ltr.data.importers.past import LONGEST_PAST, Past, digest_of
 from ltr.data.importers.tally import Tally
 from ltr.data.json_decode_errors import FAILURES
+from ltr.errors import UsageError, suggestion
 
 Group = dict[str, Any]
+
+ONCE = "once"
+RULES = (ONCE, "all")  # for decisions that a log repeats
 
 LONGEST_QUERY = 10_000  # characters, as below
 LONGEST_MESSAGE = 2_000  # of a context
@@ -39,6 +45,7 @@ NO_TABLE = "answers without tools on the table"
 NOT_ON_TABLE = "answers that called only tools that are not on the table"
 RETRIED = "answers that call again what failed"
 SEEN_BEFORE = "decisions that the log repeats"
+REPEATS_COUNTED = "identical requests without an id, counted each time (--repeats once: one)"
 LONE = "decisions with one tool on the table: they cannot train as they are"
 CALL_DROPPED = "calls of a tool that is not on the table, left out beside others"
 NOT_JSON = "calls with arguments that are not JSON"
@@ -59,8 +66,17 @@ class _Answer:
     goes_on: bool
 
 
-def decisions(conversations: Iterable[Conversation], tally: Tally) -> Iterator[Group]:
+def repeat_rule(option: str) -> str:
+    """What the option names: once, all, or "" for what the ids of a log tell, and where it has none how it grows."""
+    if option and option not in RULES:
+        raise UsageError(f"repeats {option!r}{suggestion(option, RULES)}; {' or '.join(RULES)} is needed")
+    return option
+
+
+def decisions(conversations: Iterable[Conversation], tally: Tally, repeats: str = "") -> Iterator[Group]:
     """The groups of all conversations, in the order of their decisions; the tally counts every answer.
+
+    `repeats` is a rule of `repeat_rule`.
 
     >>> from ltr.data.importers.conversations import Call
     >>> messages = Message(role="user", text="rain?"), Message(role="answer", calls=(Call("weather"),))
@@ -68,18 +84,46 @@ def decisions(conversations: Iterable[Conversation], tally: Tally) -> Iterator[G
     >>> next(decisions([talk], Tally()))["candidates"]
     [{'tool': 'weather', 'label': 1}, {'tool': 'mail', 'label': 0}]
     """
-    seen: set[bytes] = set()
+    counted, growth = Counter[bytes](), _Growth()
     for conversation in conversations:
         trace_id, place = conversation.trace_id or _trace_of(conversation), conversation.place
-        for answer in _answers(conversation):
+        grows = not repeats and not conversation.trace_id
+        known = growth.known([answer.node_id for answer in _answers(conversation)]) if grows else 0
+        for number, answer in enumerate(_answers(conversation)):
             table = conversation.tools if answer.message.tools is None else answer.message.tools
             reason = _why_skipped(answer, table)
             key = digest_of(trace_id, answer.node_id)
-            if reason or key in seen:
+            has_id = bool(answer.message.node_id or (conversation.trace_id and not repeats))
+            counts_once = has_id or repeats == ONCE or number < known
+            if reason or (counts_once and counted[key]):
                 tally.skip(reason or SEEN_BEFORE, place)
                 continue
-            seen.add(key)
-            yield {"trace_id": trace_id, "node_id": answer.node_id, **_group(answer, table, tally, place)}
+            counted[key] += 1
+            tally.remark(REPEATS_COUNTED, place, int(counted[key] > 1))
+            node_id = f"{answer.node_id}-{counted[key]}" if counted[key] > 1 else answer.node_id
+            yield {"trace_id": trace_id, "node_id": node_id, **_group(answer, table, tally, place)}
+
+
+class _Growth:
+    """Which conversations of a log without ids are one that has grown, by what they hold up to each answer."""
+
+    def __init__(self) -> None:
+        self._ends = Counter[str]()  # conversations that may go on
+        self._beginnings = Counter[str]()  # of conversations, which may stand alone elsewhere
+
+    def known(self, answers: Sequence[str]) -> int:
+        """How many answers of a conversation stand in an earlier one: it goes on from that one, or that one from it."""
+        if not answers:
+            return 0
+        if self._beginnings[answers[-1]]:
+            self._beginnings[answers[-1]] -= 1
+            return len(answers)
+        known = next((at for at in range(len(answers) - 1, 0, -1) if self._ends[answers[at - 1]]), 0)
+        if known:
+            self._ends[answers[known - 1]] -= 1
+        self._ends[answers[-1]] += 1
+        self._beginnings.update(answers[known:-1])
+        return known
 
 
 def _answers(conversation: Conversation) -> Iterator[_Answer]:

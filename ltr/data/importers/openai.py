@@ -25,7 +25,7 @@ from ltr.data.importers.conversations import (
     looks_failed,
 )
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.groups_from_conversations import decisions
+from ltr.data.importers.groups_from_conversations import decisions, repeat_rule
 from ltr.data.importers.json_objects import Object, object_or_empty, objects, text_or_empty
 from ltr.data.importers.offered_tools_and_calls import allowed, call_in, table_of
 from ltr.data.importers.openai_responses import Chains, from_responses, is_responses
@@ -62,14 +62,17 @@ def _response(line: Object) -> Object:
 
 
 @importer("openai", title="an OpenAI chat log", looks_like=is_openai)
-def import_openai(files: Sequence[str], *, trace: str = "") -> Imported:
+def import_openai(files: Sequence[str], *, trace: str = "", repeats: str = "") -> Imported:
     """A group for each answer of a chat log (Chat Completions, Responses) or a fine-tuning file.
 
     `trace`: the field with the id of a conversation. Without one, the usual fields are tried; where a line has none,
     conversations that begin with the same message of a user are one trace.
+
+    `repeats`: once or all. Without it, identical requests without an id count each time, and a conversation that the
+    log holds again when it has grown counts once.
     """
-    tally = Tally()
-    return Imported(decisions(_conversations(files, tally, trace), tally), tally=tally)
+    tally, rule = Tally(), repeat_rule(repeats)
+    return Imported(decisions(_conversations(files, tally, trace), tally, rule), tally=tally)
 
 
 def _conversations(files: Sequence[str], tally: Tally, trace: str) -> Iterator[Conversation]:
