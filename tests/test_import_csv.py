@@ -59,7 +59,7 @@ def test_without_labels_the_tool_of_a_row_is_right_and_that_is_said():
 
 
 def test_rows_that_follow_each_other_with_one_query_are_a_group_and_a_repeated_tool_begins_the_next():
-    summary, samples = imported("query,tool,label\nq,a,1\nq,b,0\nq,a,0\nr,a,1\nq,a,1\n")
+    summary, samples = imported("query,tool,label\nq,a,1\nq,b,0\nq,a,1\nr,a,1\nq,a,1\n")
     assert [sample["node_id"] for sample in samples] == ["2", "2", "4", "5", "6"]
     assert len({sample["trace_id"] for sample in samples}) == 2  # equal queries are one trace
     assert "no column of traces: queries with equal texts are one trace" in summary.notes
@@ -206,3 +206,51 @@ def test_what_was_imported_can_be_read():
 )  # fmt: skip
 def test_a_table_is_known_by_its_header(content, is_one):
     assert looks_like_table(Opening("x", content)) is is_one
+
+
+def by_command(cli, text, *flags):
+    """The samples that `ltr import csv` writes for the text, and the numbers of its summary by reason."""
+    Path("x.csv").write_text(text)
+    summary = json.loads(cli.good("import", "csv", "x.csv", "-o", "x.jsonl", "--overwrite", "--format", "json", *flags))
+    counted = {entry["reason"]: entry["number"] for part in ("skipped", "remarks") for entry in summary[part]}
+    samples = [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [(sample["node_id"], sample["tool"], sample["label"]) for sample in samples], counted
+
+
+CONTRADICTED = "rows that give a tool another label than a row of the same query: the highest counts"
+AGAIN = "groups whose query is that of the group before"
+
+
+@pytest.mark.parametrize(
+    "rows, samples, counted",
+    [
+        ("w,yes w,no m,no", [("2", "w", 1), ("2", "m", 0)], {CONTRADICTED: 1}),
+        ("w,no m,no w,yes", [("2", "w", 1), ("2", "m", 0)], {CONTRADICTED: 1}),
+        ("w,yes w,no", [("2", "w", 1)], {CONTRADICTED: 1}),
+        ("w,1 m,0 w,3 w,2", [("2", "w", 3), ("2", "m", 0)], {CONTRADICTED: 2}),
+        ("w,yes m,no w,no m,yes", [("2", "w", 1), ("2", "m", 0), ("4", "w", 0), ("4", "m", 1)], {AGAIN: 1}),
+        ("w,yes m,no w,no x,yes", [("2", "w", 1), ("2", "m", 0), ("4", "w", 0), ("4", "x", 1)], {AGAIN: 1}),
+        ("w,no w,yes w,no m,no", [("2", "w", 1), ("2", "m", 0)], {CONTRADICTED: 2}),
+        ("w,yes m,no w,yes m,no", [("2", "w", 1), ("2", "m", 0), ("4", "w", 1), ("4", "m", 0)], {AGAIN: 1}),
+        ("w,yes w,yes", [("2", "w", 1), ("3", "w", 1)], {AGAIN: 1}),
+    ],
+)
+def test_rows_of_one_query_that_contradict_each_other_are_one_group_and_are_counted(cli, rows, samples, counted):
+    text = "query,tool,label\n" + "".join(f"q1,{row}\n" for row in rows.split())
+    assert by_command(cli, text) == (samples, counted)
+    assert len(read_groups("x.jsonl").offsets) - 1 == len({node for node, *_ in samples})
+
+
+def test_a_contradiction_is_said_with_its_line(cli):
+    Path("x.csv").write_text("query;tool;label\nq1;w;yes\nq1;w;no\nq1;m;no\n")
+    shown = cli.good("import", "csv", "x.csv", "-o", "x.jsonl")
+    assert shown.startswith("wrote 2 samples in 1 group to x.jsonl\n")
+    assert f"skipped\n  1  {CONTRADICTED} (x.csv:3)\n" in shown
+
+
+def test_rows_of_another_time_or_another_node_contradict_nothing(cli):
+    samples, counted = by_command(cli, "query,tool,label,time\nq1,w,yes,1\nq1,w,no,2\n")
+    assert (samples, counted) == ([("2", "w", 1), ("3", "w", 0)], {AGAIN: 1})
+    samples, counted = by_command(cli, "query,tool,label,node\nq1,w,yes,a\nq1,w,no,b\nq1,w,yes,b\nq1,w,yes,b\n")
+    assert samples == [("a", "w", 1), ("b", "w", 1)]
+    assert counted == {CONTRADICTED: 1, "rows that repeat a row of the same query": 1}

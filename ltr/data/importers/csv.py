@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import NamedTuple
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,7 +17,8 @@ from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, FieldError, SampleError, UsageError, suggestion
 
 Cells = Mapping[str, str]  # of a row, by meaning
-Line = dict[str, object]
+Line = dict[str, Any]
+Row = tuple[int, Line]  # the line that it begins in, and its sample
 
 NAMES: Mapping[str, tuple[str, ...]] = {  # what a header may call each meaning, the likeliest first
     "query": ("query", "question", "user_query", "utterance", "prompt", "user_message", "request", "text"),
@@ -32,6 +33,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {  # what a header may call each meaning,
 RIGHT = ("right", "answer", "chosen", "target", *NAMES["tool"])  # the right ones, beside a list of candidates
 ANSWERS = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 LIST_MARKS = "|;,"
+
+CONTRADICTION = "rows that give a tool another label than a row of the same query: the highest counts"
+REPEATED_ROW = "rows that repeat a row of the same query"
+SAME_QUERY = "groups whose query is that of the group before"
 
 
 class Columns(NamedTuple):
@@ -69,7 +74,8 @@ def import_csv(  # noqa: PLR0913  # an option is a parameter
 
     Each option names a column (features: several, with commas between). Columns that are not named are guessed by the
     header, and the notes say how. Without a column of labels the tool of each row is the right one. Without a column
-    of nodes, rows that follow each other with one trace and query are a group; a tool that repeats begins the next.
+    of nodes, rows that follow each other with one trace and query are a group, and a tool that repeats begins the next;
+    a tool alone that contradicts the rows beside it stays with them, and its highest label counts.
     """
     named = {"query": query, "tool": tool, "label": label, "trace": trace, "node": node, "candidates": candidates}
     named |= {"description": description, "time": time}
@@ -135,45 +141,96 @@ def _notes(table: TableFile, columns: Columns, named: Mapping[str, str]) -> Iter
 
 def _samples(tables: Sequence[TableFile], columns_of_tables: Sequence[Columns], tally: Tally) -> Iterator[Line]:
     for table, columns in zip(tables, columns_of_tables, strict=True):
-        groups = _Groups(f"{table.path}:" if len(tables) > 1 else "")
-        for line, row in table.rows:
-            if not any(map(str.strip, row)):
-                tally.skip("an empty row", f"{table.path}:{line}")
-                continue
-            try:
-                yield _sample(row, line, columns, groups)
-            except FieldError as cause:
-                raise SampleError(table.path, line, *cause.args) from cause
-            tally.keep("queries with their candidates" if "candidates" in columns.of else "rows, each a candidate")
+        rows = _rows(table, columns, tally)
+        if "candidates" in columns.of:
+            for line, sample in rows:
+                tally.keep("queries with their candidates")
+                yield _with_node(sample, table, line, tables)
+            continue
+        for _, run in groupby(rows, key=lambda row: [row[1].get(key) for key in ("trace_id", "node_id", "query")]):
+            groups = _groups(list(run))
+            tally.remark(SAME_QUERY, f"{table.path}:{groups[-1][0][0]}", len(groups) - 1)
+            for group in groups:
+                for sample in _candidates(group, table.path, tally):
+                    tally.keep("rows, each a candidate")
+                    yield _with_node(sample, table, group[0][0], tables)
 
 
-@dataclass(slots=True)
-class _Groups:
-    """The key of each row's group, where no column says it: rows that follow each other."""
-
-    file: str  # before the line, where there are several files
-    _key: tuple[str, str] | None = None
-    _node: str = ""
-    _tools: set[str] = field(default_factory=set)
-
-    def node(self, trace: str, query: str, tool: str, line: int) -> str:
-        """The line that the group of the row begins in."""
-        if (trace, query) != self._key or not tool or tool in self._tools:
-            self._key, self._node, self._tools = (trace, query), f"{self.file}{line}", set()
-        self._tools.add(tool)
-        return self._node
+def _with_node(sample: Line, table: TableFile, line: int, tables: Sequence[TableFile]) -> Line:
+    """The sample with the key of its group: where no column has one, the line that the group begins in."""
+    begins = f"{table.path}:{line}" if len(tables) > 1 else str(line)
+    return {"trace_id": sample["trace_id"], "node_id": begins} | sample
 
 
-def _sample(row: list[str], line: int, columns: Columns, groups: _Groups) -> Line:
-    """The row as a line of samples; a FieldError says what is wrong with it."""
+def _rows(table: TableFile, columns: Columns, tally: Tally) -> Iterator[Row]:
+    """The rows that hold something, each with its line."""
+    for line, row in table.rows:
+        if not any(map(str.strip, row)):
+            tally.skip("an empty row", f"{table.path}:{line}")
+            continue
+        try:
+            yield line, _sample(row, columns)
+        except FieldError as cause:
+            raise SampleError(table.path, line, *cause.args) from cause
+
+
+def _groups(run: Sequence[Row]) -> list[list[Row]]:
+    """The groups of rows that follow each other with one query: where no column tells, a repeated tool begins the next.
+
+    One tool alone is no list to choose from: where its label contradicts the group beside it, it belongs there.
+    """
+    if "node_id" in run[0][1]:
+        return [list(run)]
+    groups: list[list[Row]] = []
+    labels: dict[tuple[str, object], float] = {}  # of the last group, by tool and time
+    for rows in _lists(run):
+        own = {(sample["tool"], sample.get("time")): sample["label"] for _, sample in rows}
+        is_one_alone = 1 in (len(own), len(labels))
+        if is_one_alone and any(labels.get(key, label) != label for key, label in own.items()):
+            groups[-1] += rows
+            labels |= own
+        else:
+            groups.append(rows)
+            labels = own
+    return groups
+
+
+def _lists(run: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows in lists of which none has a tool twice."""
+    rows: list[Row] = []
+    tools: set[str] = set()
+    for row in run:
+        if row[1]["tool"] in tools:
+            yield rows
+            rows, tools = [], set()
+        rows.append(row)
+        tools.add(row[1]["tool"])
+    yield rows
+
+
+def _candidates(group: Sequence[Row], path: str, tally: Tally) -> Iterable[Line]:
+    """The samples of a group, a tool once: the row with its highest label; the others are counted."""
+    best: dict[object, Row] = {}
+    for row in group:
+        earlier = best.setdefault(row[1]["tool"], row)
+        if earlier is row:
+            continue
+        ordered = sorted((earlier, row), key=lambda either: -either[1]["label"])  # the earlier one of equals
+        best[row[1]["tool"]], (line, left_out) = ordered
+        is_same = left_out["label"] == ordered[0][1]["label"]
+        tally.skip(REPEATED_ROW if is_same else CONTRADICTION, f"{path}:{line}")
+    return [sample for _, sample in best.values()]
+
+
+def _sample(row: list[str], columns: Columns) -> Line:
+    """The row as a line of samples, without a node where no column has it; a FieldError says what is wrong with it."""
     cells = {meaning: row[at].strip() for meaning, at in columns.of.items()}
     query = row[columns.of["query"]]
     if not query.strip():
         raise FieldError("", "the query is empty; a text is needed")
     tool = "" if "candidates" in cells else cells["tool"]
     trace = cells.get("trace") or cells.get("node") or f"q-{sha256(query.encode()).hexdigest()[:16]}"
-    sample: Line = {"trace_id": trace, "node_id": cells.get("node") or groups.node(trace, query, tool, line)}
-    sample["query"] = query
+    sample: Line = {"trace_id": trace} | ({"node_id": cells["node"]} if cells.get("node") else {}) | {"query": query}
     if cells.get("time"):
         sample["time"] = _time(cells["time"])
     if "candidates" in cells:
