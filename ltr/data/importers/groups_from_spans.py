@@ -186,7 +186,7 @@ class _Trace:
         turn = self._turns.get(asked)
         if turn is None or (turn.is_answered and turn is not self._turn):
             turn = self._turns[asked] = _Turn(self._began(span))
-        turn.is_answered = span.answer is not None and not span.answer.calls
+        turn.is_answered = span.answer is not None and not (span.answer.calls or span.answer.no_decision)
         self._turn = turn
 
     def called_before(self, span: Span, number: int) -> list[tuple[bool, str]]:
