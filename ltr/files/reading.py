@@ -57,8 +57,11 @@ def read_lines(path: AnyPath, *, digest: "ContentDigest | None" = None) -> Itera
     return enumerate(split_lines(utf8_blocks(path, digest=digest), path), start=1)
 
 
-def split_lines(blocks: Iterable[bytes], path: AnyPath) -> Iterator[bytes]:
-    """The lines of the blocks, without their ends; the path is for the error about a line that is too long."""
+def split_lines(blocks: Iterable[bytes], path: AnyPath, *, with_returns: bool = False) -> Iterator[bytes]:
+    """The lines of the blocks, without their ends; the path is for the error about a line that is too long.
+
+    With returns, a CR before the LF belongs to the line.
+    """
     number, unfinished, size, most = 1, [b""], 0, largest_line()
     for block in blocks:
         lines = block.split(b"\n")
@@ -72,11 +75,12 @@ def split_lines(blocks: Iterable[bytes], path: AnyPath) -> Iterator[bytes]:
         last = lines.pop()
         number += len(lines)
         unfinished, size = [last], len(last)
-        if b"\r" in block or lines[0].endswith(b"\r"):  # one search a block, not one a line
+        if not with_returns and (b"\r" in block or lines[0].endswith(b"\r")):  # one search a block, not one a line
             lines = [line.removesuffix(b"\r") for line in lines]
         yield from lines
     if size:
-        yield b"".join(unfinished).removesuffix(b"\r")
+        last = b"".join(unfinished)
+        yield last if with_returns else last.removesuffix(b"\r")
 
 
 def read_line_blocks(path: AnyPath, *, digest: "ContentDigest | None" = None) -> Iterator[tuple[int, bytes]]:

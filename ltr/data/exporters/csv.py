@@ -1,4 +1,8 @@
-"""A table of candidates for spreadsheets, as CSV or TSV by the name of the file. No cell of text is a formula."""
+"""A table of candidates for spreadsheets, as CSV or TSV by the name of the file. No cell of text is a formula.
+
+Every cell of text is quoted, and no number is: a spreadsheet that takes another separator, or trims cells, finds no
+cell inside a text.
+"""
 
 import csv
 import io
@@ -10,11 +14,11 @@ import numpy as np
 
 from ltr.data.candidates import Candidates
 from ltr.data.exporters.registry import Exported, exporter
+from ltr.data.formula_cells import marked
 from ltr.errors import UsageError
 from ltr.files.atomic_write import write_lines
 from ltr.files.path_arguments import AnyPath
 
-FORMULA_STARTS = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")  # wide ones too: spreadsheets take them for the narrow
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 BEFORE = {"context": ("contexts", "context_texts"), "previous": ("previous", "previous_lists")}  # of Candidates
 
@@ -33,23 +37,12 @@ def export_csv(exported: Exported, out: AnyPath) -> list[str]:
 def _lines(exported: Exported, delimiter: str) -> Iterator[bytes]:
     """The rows as CSV, one by one, without their ends."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")  # so that cells with either are quoted
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="", quoting=csv.QUOTE_NONNUMERIC)
     for row in _rows(exported):
-        writer.writerow([csv_cell(value) for value in row])
-        yield buffer.getvalue().removesuffix("\r\n").encode()
+        writer.writerow([marked(value) if isinstance(value, str) else value for value in row])
+        yield buffer.getvalue().encode()
         buffer.seek(0)
         buffer.truncate()
-
-
-def csv_cell(value: Any) -> Any:
-    """The value as a cell: a text that a spreadsheet would run as a formula begins with ', a number is unchanged.
-
-    >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("-1.5"), csv_cell("plain")
-    ("'=1+1", -1.5, "'-1.5", 'plain')
-    """
-    if not isinstance(value, str):
-        return value
-    return f"'{value}" if value.startswith(FORMULA_STARTS) else value
 
 
 def _rows(exported: Exported) -> Iterator[list[Any]]:

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from ltr.data.formula_cells import unmarked
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, SampleError, count
 from ltr.files.path_arguments import AnyPath, shown
-from ltr.files.reading import largest_line, read_lines
+from ltr.files.reading import largest_line, split_lines, utf8_blocks
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -53,16 +54,19 @@ def delimiter_of(header: str) -> str:
 
 
 def _decoded(path: AnyPath) -> Iterator[str]:
-    for number, line in read_lines(path):
+    end = b""
+    for number, line in enumerate(split_lines(utf8_blocks(path), path, with_returns=True), start=1):
+        if number == 1 and line.endswith(b"\r"):
+            end = b"\r"  # lines end in CRLF; in a file whose lines do not, a CR inside quotes is the cell's
         try:
-            yield line.decode() + "\n"  # a quoted cell may go on in the next line
+            yield line.removesuffix(end).decode() + "\n"  # a quoted cell may go on in the next line
         except UnicodeDecodeError as error:
             problem = f"byte {error.start + 1} is not UTF-8; save the table as UTF-8"
             raise SampleError(shown(path), number, "", problem) from None
 
 
 def _rows(path: AnyPath, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows, each with the line it begins in; blank lines are skipped."""
+    """Rows of cells without their marks, each with the line it begins in; blank lines are skipped."""
     csv.field_size_limit(largest_line())  # for the whole process: 131,072 characters are less than a long message
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
@@ -75,7 +79,7 @@ def _rows(path: AnyPath, lines: Iterable[str], delimiter: str) -> Iterator[tuple
         if row is None:
             return
         if row and (len(row) > 1 or row[0].strip()):
-            yield begins, row
+            yield begins, [unmarked(cell) for cell in row]
 
 
 def _of_width(path: AnyPath, rows: Iterator[tuple[int, list[str]]], width: int) -> Iterator[tuple[int, list[str]]]:
