@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -136,6 +137,36 @@ def test_samples_are_taken_as_they_are_lines_or_an_array(tmp_path):
         ltr.init_from(tmp_path / name, tmp_path / f"of-{name}")
         lines = (tmp_path / f"of-{name}" / "data" / "samples.jsonl").read_text().splitlines()
         assert [json.loads(line) for line in lines] == rows
+
+
+@pytest.mark.usefixtures("plain_recipe")
+def test_samples_are_redacted_as_a_log_is_and_the_summary_says_so(cli):
+    secrets = {"query": "mail ann@example.org", "context": "user: DB_PASSWORD=Zx81qVbN4c"}
+    listed = {
+        "trace_id": "more",
+        "node_id": "",
+        "query": "again: bob@example.org",
+        "candidates": [
+            {"tool": row["tool"], "tool_description": "key: AK" + "IAQ3EGR7XD52LMNOPZ", "label": row["label"]}
+            for row in [*tool_rows([0])][:5]
+        ],
+    }
+    rows = [*(row | secrets for row in tool_rows(range(6))), listed]
+    written("s.jsonl", rows)
+    cli.good("init", "--from", "s.jsonl")
+    assert [line.split(maxsplit=1) for line in cli.out.splitlines()[:4]] == [
+        ["also"],
+        [f"{len(rows)}", "mail addresses replaced by [mail]"],
+        [f"{len(rows) - 1}", "tokens replaced by [token]"],
+        [f"{len(listed['candidates'])}", "keys replaced by [key]"],
+    ]
+    started = ltr.init_from(rows, "of-rows")  # rows in Python are no different
+    assert [count.number for count in started.redacted] == [len(rows), len(rows) - 1, len(listed["candidates"])]
+    for home in (Path("router"), Path("of-rows")):
+        for file in filter(Path.is_file, home.rglob("*")):
+            content = file.read_bytes()
+            assert [part for part in (b"ann@", b"bob@", b"Zx81qVbN4c", b"IAQ3EGR7") if part in content] == [], file
+        assert "mail [mail]" in (home / "data" / "samples.jsonl").read_text()
 
 
 @pytest.mark.usefixtures("plain_recipe")

@@ -93,7 +93,7 @@ def summary_lines(summary: "ImportSummary", out: Path, *, is_recognised: bool) -
     lines = [f"read as {visible(summary.format)}"] if is_recognised else []
     lines.append(f"wrote {what} to {visible(out.as_posix())}")
     for title, entries in (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks)):
-        lines += [title, *_lines(entries)] if entries else []
+        lines += count_lines(title, entries)
     return lines
 
 
@@ -126,15 +126,17 @@ def format_and_files(words: Sequence[str]) -> tuple[str, Sequence[str]]:
     raise UsageError(f"{first}: neither a file nor a format{suggestion(first, IMPORTERS.names())}; {known}")
 
 
-def _lines(entries: "Sequence[Count]") -> list[str]:
-    """Numbers and reasons below each other, each with its first places; nothing is cut."""
+def count_lines(title: str, entries: "Sequence[Count]") -> list[str]:
+    """The title, if there is an entry, and numbers and reasons below each other, with first places; nothing is cut."""
+    if not entries:
+        return []
     numbers = [f"{entry.number:,}" for entry in entries]
     width = max(map(len, numbers))
     rows = [
         [f"  {number:>{width}}", f"{entry.reason} ({_short_places(entry.places)})" if entry.places else entry.reason]
         for number, entry in zip(numbers, entries, strict=True)
     ]
-    return listing(["", ""], rows)
+    return [title, *listing(["", ""], rows)]
 
 
 def _short_places(places: Sequence[str]) -> str:

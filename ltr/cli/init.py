@@ -77,7 +77,7 @@ def show_starter(directory: Path, *, overwrite: bool) -> None:
 
 def started_lines(started: "Started") -> list[str]:
     """What was read, what was decided, how good it is, and the next commands."""
-    from ltr.cli.import_export import summary_lines
+    from ltr.cli.import_export import count_lines, summary_lines
     from ltr.cli.run_lines import gain_lines
     from ltr.results.metrics_record import metrics_record
 
@@ -92,6 +92,7 @@ def started_lines(started: "Started") -> list[str]:
     found = [count(started.audit.counts[f"{name}s"], name) for name in ("error", "warning")]
     return [
         *(summary_lines(started.imported, samples, is_recognised=True) if started.imported else []),
+        *count_lines("also", started.redacted),
         "chosen",
         *listing(["", ""], [[f"  {choice.key}: {choice.value}", choice.reason] for choice in started.choices]),
         *wrapped(visible(f"validated: {', '.join(found)}{check if started.audit.counts['warnings'] else ''}")),

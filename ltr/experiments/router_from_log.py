@@ -21,8 +21,10 @@ from ltr.data.data_frame_rows import Table, rows_of
 from ltr.data.groups import Groups, read_groups
 from ltr.data.importers import format_recognition
 from ltr.data.importers.import_samples import ImportSummary, import_samples
+from ltr.data.importers.tally import Count, Tally
 from ltr.data.json_stream import sample_lines
 from ltr.data.none_of_these_groups import without_none
+from ltr.data.redaction import redact_sample
 from ltr.data.splits import TIME, TRACE
 from ltr.data.tool_texts import ToolText
 from ltr.encoders.registry import AUTO, best_installed, encoder_kind
@@ -64,6 +66,7 @@ class Started:
 
     directory: Path
     imported: ImportSummary | None  # None of files that were samples already
+    redacted: tuple[Count, ...]  # in these samples; what an import replaced stands in its summary
     audit: AuditReport
     choices: tuple[Choice, ...]
     specification: Finished
@@ -94,7 +97,8 @@ def init_from(
     with locked(home), new_directory(home) as new, called(new, home):
         on_progress(Step("importing"))
         samples = make_directory(new / DATA) / SAMPLES
-        imported = write_samples(source, samples)
+        redactions = Tally()
+        imported = write_samples(source, samples, redactions)
         groups = read_groups(samples)
         if tools is not None and (problem := foreign_catalogue(groups.candidates.name_texts, catalogue)):
             raise FileError(str(tools), problem)
@@ -115,6 +119,7 @@ def init_from(
     return Started(
         directory=home,
         imported=imported,
+        redacted=redactions.remarks(),
         audit=audit,
         choices=choices,
         specification=Finished(home / RUNS / SPECIFICATION_RECIPE, specification.result, specification.seconds),
@@ -157,11 +162,14 @@ def called(new: Path, home: Path) -> Iterator[None]:
         raise
 
 
-def write_samples(source: AnyPath | Sequence[AnyPath] | Table, out: Path) -> ImportSummary | None:
-    """Write what the source holds as samples: imported, or as it is where it is samples already."""
+def write_samples(source: AnyPath | Sequence[AnyPath] | Table, out: Path, redactions: Tally) -> ImportSummary | None:
+    """Write what the source holds as samples: imported, or where it is samples already, its lines.
+
+    Mail addresses, keys and tokens are replaced in both; of lines, the tally counts them.
+    """
     if rows := rows_of(source):
         read_groups(rows)  # what is wrong is said of the user's own rows
-        write_lines(out, (line for _, line in rows.lines(digest=ContentDigest())))
+        write_lines(out, (_redacted(line, redactions) for _, line in rows.lines(digest=ContentDigest())))
         return None
     paths = expand(cast("AnyPath | Sequence[AnyPath]", source))
     if STDIN in paths:
@@ -170,8 +178,14 @@ def write_samples(source: AnyPath | Sequence[AnyPath] | Table, out: Path) -> Imp
         return import_samples(format_recognition.AUTO, paths, out)
     read_groups(paths)  # as above: its lines
     lines = (line for path in paths for _, line in sample_lines(path) if line and not line.isspace())
-    write_lines(out, (msgspec.json.format(line, indent=-1) for line in lines))
+    write_lines(out, (_redacted(msgspec.json.format(line, indent=-1), redactions) for line in lines))
     return None
+
+
+def _redacted(line: bytes, redactions: Tally) -> bytes:
+    sample = msgspec.json.decode(line)
+    replaced = redact_sample(sample, redactions)
+    return line if replaced is sample else msgspec.json.encode(replaced)
 
 
 def has_texts(groups: Groups) -> bool:
