@@ -80,7 +80,7 @@ KEY = (
     r"(?P<mark>=>|:=|==?|:|>(?=[^\s<>=]))(?:\*\*)?\s{0,4}"
     r"|[ \t]{1,3}(?:(?P<verb>is|was|to|as):?[ \t]{1,3})?)"
 )
-COOKIES = re.compile(r"""[^\s=;,"'\\]{1,80}=[^\s;"'\\]{4,}+(?:;\s?[^\s=;"'\\]{1,80}(?:=[^\s;"'\\]*+)?)*+""")
+COOKIES = re.compile(r"""[^\s=;,"'\\]{1,80}=[^\s;"'\\]++(?:;\s?[^\s=;"'\\]{1,80}(?:=[^\s;"'\\]*+)?)*+""")
 MORE_WORDS = re.compile(  # WORD of "p@ss WORD", not Then or https://...
     r"""(?:[ ](?![A-Z]?[a-z'’]*[.,;!?]?(?:\s|$))(?=\S{0,60}[A-Z\d$!#%*^])[^\s"'`:=@/]{1,60}(?!\S)){0,3}"""
 )
@@ -136,7 +136,7 @@ def _behind_scheme(match: re.Match[str]) -> Span | None:
     if match["scheme"].lower() == "basic":
         is_clear = is_name_and_password(value.content)
     else:
-        is_clear = len(value.content) >= 12 and not is_plain(value.content)
+        is_clear = len(value.content) >= 12 and not (is_plain(value.content) and len(value.content) < 16)
     if value.is_quoted or not is_clear or not can_be_secret(value, match.string):
         return None
     return match.start(), whole_end(match.string, value)
@@ -166,7 +166,7 @@ PREFIXES = r"""
 KEYS = (
     rf"(?:{'|'.join(PREFIXES.split())})(?=[\w-]{{0,60}}\d|[A-Za-z]{{16}})[\w-]{{16,}}+(?:\.[\w-]{{16,}}+){{0,3}}",
     r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])",  # Amazon
-    r"(?:key-|AC|SK)[0-9a-f]{32}(?![0-9A-Za-z])",  # Mailgun, Twilio
+    r"(?:key-|AC|SK)[0-9a-z]{32}(?![0-9A-Za-z])",  # Mailgun, Twilio
     r"EAA[A-Za-z0-9]{60,}+",  # Facebook
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+",  # Discord
     r"(?:bot)?\d{8,10}:[\w-]{30,}+",  # Telegram
@@ -179,7 +179,7 @@ FORMS_BY_BEGINNING: Mapping[str, Mapping[str, Rule]] = {  # so that most charact
         "webhook": Rule("key", rf"(?:{'|'.join(f'(?<={re.escape(place)})' for place in WEBHOOKS)})[\w@/-]{{20,}}+"),
         "address": Rule(
             "token",
-            r"""(?<=://)[^\s/:@"'`<>]{0,128}:(?P<password>(?!\d{1,5}[?\#])[^\s/"'`<>]{1,512})(?=@)""",
+            r"""(?<=://)[^\s/:@"'`<>]{0,128}:(?P<password>(?!\d{1,5}[/?\#])[^\s"'`<>]{1,256})(?=@)""",
             _in_address,
         ),
     },

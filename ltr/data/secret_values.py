@@ -24,7 +24,7 @@ BARE = re.compile(  # up to a space, a quote that closes, or the next pair of `n
     )*+""",
     re.VERBOSE,
 )
-AROUND = ".,:;!?)]}>*"  # of the sentence, or of the brackets, in which a value stands
+AROUND = ".,:;?)]}>*"  # of the sentence, or of the brackets, in which a value stands
 
 LETTERS = re.compile(r"[A-Za-z]+(?:[-'’/][A-Za-z]+)*+")
 PLAIN = re.compile(r"[A-Za-z]?[a-z]{0,18}+(?:[A-Z][a-z]{2,18}+){0,3}(?:[-'’/][A-Za-z]?[a-z]{1,18}+){0,9}")
