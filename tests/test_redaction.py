@@ -49,6 +49,7 @@ FORMS = {  # the text, and the secret in it
     "accessToken": (f"accessToken={WORD}", WORD),
     "clientSecret": (f"clientSecret: {WORD}", WORD),
     "dbPassword": (f"dbPassword={WORD}", WORD),
+    "a number": (f"API_KEY_2={WORD}", WORD),
     "two words": (f"API key: {WORD}", WORD),
     "pass": (f"pass={WORD}", WORD),
     "passphrase": (f"passphrase={WORD}", WORD),

@@ -58,21 +58,14 @@ NAMES = (
     *("dbpass", "secret", "token", "credential", "credentials", "authorization", *COOKIE),
     *(f"{owner}key" for owner in OWNERS.split()),
 )
-WHOLE_WORDS = (
-    "pass",
-    "auth",
-    "creds",
-    "jwt",
-    "pw",
-    "sig",
-    "signature",
-    "phpsessid",
-    "jsessionid",
-    "sessionid",
-)  # not as the end of another word, such as compass
+WORDS = "pass auth creds jwt pw sig signature phpsessid jsessionid sessionid"
+WHOLE_WORDS = frozenset(WORDS.split())  # not as the end of another word, such as compass
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 WORD_BEFORE = re.compile(r"[A-Za-z]+[ ]$")
-ENDS = "|".join(f"(?<={end})" for end in [*WHOLE_WORDS, "key", *(name for name in NAMES if not name.endswith("key"))])
+ENDS = "|".join(  # so that few keys are looked at; a number may stand behind
+    f"(?<={end})"
+    for end in ["[a-z_-]\\d", "key", *WORDS.split(), *(name for name in NAMES if not name.endswith("key"))]
+)
 KEY = (
     rf"(?<![\w.-])(?P<key>[\w.-]++)(?i:{ENDS})"
     r"""(?:(?:\\{0,7}["'`]\]?|\*\*)?\s{0,4}"""
