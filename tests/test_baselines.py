@@ -1,21 +1,23 @@
 import numpy as np
 import pytest
 
-from ltr.evaluation.baselines import baselines, best_feature
+from ltr.evaluation.baselines import BASELINES, baseline_rankings, best_baseline, best_feature
 from ltr.evaluation.best_single_feature import BestFeature
-from ltr.evaluation.evaluate import NoRelevant, Rules
+from ltr.evaluation.evaluate import NoRelevant, Rules, evaluate_by
 from ltr.evaluation.ranking import Ties, rank
 
 RULES = Rules(("ndcg@3",))
 OFFSETS = np.array([0, 3, 5])
-BEST = BestFeature("a", 1)
 LABELS = np.array([0.0, 1.0, 0.0, 1.0, 0.0])
 PHI = np.array([[0.2, 3.0], [0.9, 1.0], [0.5, 2.0], [0.8, 9.0], [0.1, 8.0]])
 
 
-def beside(rules=RULES, best=BEST):
+def beside(rules=RULES):
     ranking = rank(np.zeros(5), OFFSETS, keys=np.arange(5))
-    return baselines(PHI, LABELS, ranking, rules, best=best, names=["a", "b"])
+    scores = {"best_feature": PHI[:, 0], "untrained": PHI.sum(axis=1)}
+    ranked = baseline_rankings(scores, LABELS, ranking, rules)
+    assert list(ranked) == [name for name in BASELINES if name in ranked]
+    return {name: evaluate_by(ranking, LABELS, rules) for name, (ranking, rules) in ranked.items()}
 
 
 def test_random_order_is_the_exact_expectation_whatever_the_tie_rule():
@@ -34,9 +36,14 @@ def test_the_oracle_orders_by_label():
     assert set(beside()["oracle"].means.values()) == {1.0}
 
 
-def test_the_best_feature_ranks_by_its_column_and_sign():
+def test_scores_rank_from_the_greatest():
     assert beside()["best_feature"].means["top1_accuracy"] == 1
-    assert beside(best=BestFeature("a", -1))["best_feature"].means["top1_accuracy"] == 0
+
+
+def test_the_first_of_equal_rankings_without_training_is_compared_with():
+    top1 = {"similarity": 0.4, "bm25": 0.4, "offered": 0.4}
+    assert best_baseline(top1, {}) == "offered"
+    assert best_baseline(top1, {"offered": "right ones stand first"}) == "bm25"
 
 
 def test_the_best_feature_is_the_one_with_the_greatest_mrr():

@@ -44,8 +44,9 @@ def test_the_parts_of_a_side_add_up_to_its_score(tools):
         assert [side.role for side in each.sides] == ["first", "right"]
 
 
-def test_rescued_queries_are_right_where_the_best_feature_is_wrong(tools):
-    both = (tools[0].evaluation.rank == 1) & (tools[0].baselines["best_feature"].values[TOP1] == 0)
+def test_rescued_queries_are_right_where_the_best_baseline_is_wrong(tools):
+    by_baseline = tools[0].baselines[tools[0].best_baseline].values[TOP1]
+    both = (tools[0].evaluation.rank == 1) & (by_baseline == 0)
     found, explanations = rescued(*tools, most=1000)
     assert found == int(both.sum())
     trusts = [each.probability for each in explanations]
@@ -56,7 +57,8 @@ def test_rescued_queries_are_right_where_the_best_feature_is_wrong(tools):
 def test_without_baselines_nothing_is_rescued(tools):
     from dataclasses import replace
 
-    assert rescued(replace(tools[0], baselines={}), tools[1], most=3) == (0, [])
+    bare = replace(tools[0], baselines={}, best_baseline=None, compared=None)
+    assert rescued(bare, tools[1], most=3) == (0, [])
 
 
 def test_a_graph_is_named_with_its_first_nodes(tmp_path):

@@ -69,10 +69,11 @@ def test_nothing_in_the_directory_names_the_place_where_it_was_made(started):
         assert b".new-" not in (started.directory / name).read_bytes(), name
 
 
-def test_the_page_has_the_runs_beside_random_order_and_the_best_columns(started):
+def test_the_page_has_the_runs_beside_what_needs_no_training(started):
     page = (started.directory / "report.html").read_text()
     table = page[page.index("Each run, below what they must beat") :]
-    names = ("random order", "best feature: ", "specification", "recommended")
+    without_training = ("random order", "offered order", "most used", "BM25", "similarity")
+    names = (*without_training, "specification", "recommended")
     assert sorted(names, key=table.index) == list(names)
 
 
@@ -275,7 +276,7 @@ def test_the_command_ends_in_the_ways_beside_each_other_and_commands_that_run(cl
         "recommended",
     ]
     assert any(line.startswith("random order") for line in lines)
-    assert any(line.startswith("best feature: ") for line in lines)
+    assert any(line.startswith("similarity") for line in lines)
     chosen_lines = [[part.strip() for part in line.split("  ")] for line in lines if line.startswith("  data.split")]
     assert [(line[1], line[-1]) for line in chosen_lines] == [
         ("data.split: time", "the latest conversations are the test: every decision has a time")

@@ -101,12 +101,12 @@ def test_a_metric_that_no_single_query_has_is_sorted_by_and_not_tested(home, tmp
 
 def test_the_record_keeps_the_metrics_of_a_row_apart_from_its_other_keys(home):
     record = msgspec.to_builtins(leaderboard(entries(home, "good"), home))
-    assert record["format"] == "ltr-leaderboard/2"
+    assert record["format"] == "ltr-leaderboard/3"
     keys = ["place", "run", "directory", "status", "error", "sweep", "split", "num_queries"]
     counts = ["candidates_median", "candidates_least", "candidates_most"]
     answers = ["known_top1", "unseen_top1", "num_unseen"]
-    more = ["metrics", *answers, "low", "high", "baselines", "best_feature", "over_best_feature"]
-    assert list(record["rows"][0]) == [*keys, *counts, *more]
+    leads = ["best_baseline", "over_best_baseline", "best_feature", "over_best_feature"]
+    assert list(record["rows"][0]) == [*keys, *counts, "metrics", *answers, "low", "high", "baselines", *leads]
     assert list(record["rows"][0]["metrics"]) == ["top1_accuracy", "top3_accuracy", "mrr"]
     assert record["rows"][0]["directory"] == "good"
     assert (record["test"], record["untested"]) == (None, "a test needs two complete runs")
@@ -119,6 +119,7 @@ def test_the_baselines_of_a_row_are_those_of_its_run_and_come_back_from_the_file
     assert row.baselines["oracle"]["mrr"] == stored["oracle.mrr"] == 1
     assert (row.best_feature.name, row.best_feature.sign) == (stored["best_feature"], stored["best_feature.sign"])
     assert row.over_best_feature.mean == stored["over_best_feature"]
+    assert (row.best_baseline, row.over_best_baseline.mean) == (stored["best_baseline"], stored["over_best_baseline"])
     write_leaderboard(tmp_path, board)
     assert read_leaderboard(tmp_path) == board
 

@@ -19,7 +19,6 @@ from ltr.cli.run_lines import trust_lines, weight_lines
 from ltr.config.run import RunConfig
 from ltr.data.config import DataConfig
 from ltr.errors import DataError, FileError, RangeError
-from ltr.evaluation.best_single_feature import BestFeature
 from ltr.experiments.l2_choice import settled
 from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save
@@ -329,7 +328,7 @@ def test_directions_and_warnings_name_knots_and_count_their_weights(hills):
     free = TrainConfig(trainer="newton", l2=0.0, knots=2)
     model = fit(column, labels, offsets, free)
     known = diagnose(column, labels, offsets, free, model)
-    document = training_record(model, known, ("rel",), BestFeature("rel", 1))
+    document = training_record(model, known, ("rel",))
     assert model.training.escape is not None
     assert "rel above 2" in document.escape
     assert "20 groups for 3 weights: another sample gives other weights" in document.warnings

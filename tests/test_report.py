@@ -292,21 +292,26 @@ def test_the_first_sentence_is_a_percentage_of_the_queries(made, tmp_path):
     assert "right for 75.0 % of 40 queries (95 % interval: 50.0 % to 87.5 %)" in page.replace("\xa0", " ")
 
 
+def compared(lead):
+    """Fields of metrics.json: a lead over BM25, and none over a column."""
+    return {"best_baseline": "bm25", "over_best_baseline": lead, "over_best_feature": None}
+
+
 @pytest.mark.parametrize("units, is_sure", [(19, False), (20, True)])
-def test_a_comparison_says_of_each_run_whether_it_beats_its_best_column(made, tmp_path, units, is_sure):
+def test_a_comparison_says_of_each_run_whether_it_beats_its_best_baseline(made, tmp_path, units, is_sure):
     lead = {"mean": 0.01, "low": -0.01, "high": 0.03}
-    told(made, tmp_path / "a", over_best_feature=lead, counts={"interval_num_units": units})
+    told(made, tmp_path / "a", **compared(lead), counts={"interval_num_units": units})
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     page = report_of([tmp_path / "a", tmp_path / "b"])
-    assert page.count("is not shown to be better than the best single feature") == 2 * is_sure
+    assert page.count("is not shown to be better than BM25") == 2 * is_sure
     assert page.count(": too little was measured to be sure") == 2 * (not is_sure)
 
 
 @pytest.mark.parametrize("units, is_sure", [(1, False), (19, False), (20, True)])
 def test_a_handful_of_queries_proves_nothing(made, tmp_path, units, is_sure):
     lead = {"mean": 0.5, "low": 0.5, "high": 0.5}
-    page = told(made, tmp_path / "run", over_best_feature=lead, counts={"interval_num_units": units})
-    assert ("It is better than the best single feature" in page) == is_sure
+    page = told(made, tmp_path / "run", **compared(lead), counts={"interval_num_units": units})
+    assert ("It is better than BM25" in page) == is_sure
     assert ("Too little was measured to be sure" in page) != is_sure
 
 

@@ -48,7 +48,7 @@ def test_a_single_feature_that_is_better_than_the_model_is_told(cli):
         for tool in range(4)
     ]
     cli.good("train", written("s.jsonl", rows), "-o", "run", "--epochs", "1", "--learning-rate", "1e-6")
-    told = "the feature x1 alone is better than this model: top-1 over it is -0."
+    told = "best single column x1 alone is better than this model: top-1 over it is -0."
     assert told in cli.err
     assert any(told in each for each in json.loads(Path("run/run.json").read_bytes())["warnings"])
     cli.good("evaluate", "run", "s.jsonl", "--baselines")

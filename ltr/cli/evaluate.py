@@ -120,7 +120,7 @@ def evaluate_command(
             "evaluate.baselines",
             "--baselines",
             read=where_on(True),
-            help="Also show random order, the best feature, and all weights 1.",
+            help="Also show random order, what needs no training, the best column, and w = 1.",
         ),
     ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="What each feature adds, query by query.")] = False,
@@ -264,6 +264,7 @@ def show_evaluation(
     """The metrics, and tools if there are any; on a terminal the queries that were explained as well."""
     from ltr.cli.evaluation_lines import abstaining_lines, measured_lines, tool_lines
     from ltr.cli.explanation_lines import rescued_lines, wrong_lines
+    from ltr.cli.run_lines import gain_lines
     from ltr.results.evaluated_ranking import EvaluatedRanking
     from ltr.results.flat_metrics import flat
     from ltr.results.hits_and_mistakes_by_tool import flat_tools
@@ -279,6 +280,7 @@ def show_evaluation(
         case Format.HUMAN:
             lines = measured_lines(measured, record, "the model" if router else "the run")
             lines += abstaining_lines(record, router.abstain if router else None)
+            lines += gain_lines(record, is_long=True)
             lines += tool_lines(tools) if tools else []
             if explain and router and isinstance(measured, EvaluatedRanking):
                 lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]

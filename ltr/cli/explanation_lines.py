@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.output import columns_of_terminal, emphasis, table_lines
 from ltr.errors import count
+from ltr.evaluation.baselines import baseline_title
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible
 from ltr.reporting.number_formats import fixed
@@ -31,13 +32,14 @@ def wrong_lines(measured: "EvaluatedRanking", router: "Router", most: int = SHOW
 
 
 def rescued_lines(measured: "EvaluatedRanking", router: "Router", most: int = 1) -> list[str]:
-    """The surest queries that are right where the best single feature is wrong."""
+    """The surest queries that are right where the best baseline is wrong."""
     from ltr.results.explanations import rescued
 
     number, explanations = rescued(measured, router, most)
     if not number:
         return []
-    title = f"{count(number, 'query', 'queries')} right where the best feature alone is wrong, such as:"
+    alone = baseline_title(measured.best_baseline or "", measured.best_feature)
+    title = f"{count(number, 'query', 'queries')} right where {alone} is wrong, such as:"
     return ["", emphasis(title), *(line for explanation in explanations for line in _lines(explanation))]
 
 

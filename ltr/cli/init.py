@@ -106,11 +106,11 @@ def started_lines(started: "Started") -> list[str]:
 
 
 def ways_table(started: "Started") -> "Table":
-    """Random order, the best column alone, and the two recipes, beside each other on the same queries."""
+    """What needs no training, and the two recipes, beside each other on the same queries."""
     from ltr.evaluation.metrics.ranking_measures import TOP1
     from ltr.evaluation.metrics.registry import is_served, on_catalogue
     from ltr.reporting.cell_formats import SHARE
-    from ltr.reporting.metric_titles import BEST_FEATURE, RANDOM, baseline_title, title_of
+    from ltr.reporting.metric_titles import shown_baselines, title_of
     from ltr.reporting.table import Column, Table
     from ltr.results.metrics_record import metrics_record
 
@@ -119,7 +119,7 @@ def ways_table(started: "Started") -> "Table":
     ]
     specification, recommended = records
     ways = {
-        **{baseline_title(name, recommended): recommended.baselines[name] for name in (RANDOM, BEST_FEATURE)},
+        **shown_baselines(recommended),
         "specification": specification.metrics,
         "recommended": recommended.metrics,
     }

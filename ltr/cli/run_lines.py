@@ -9,7 +9,8 @@ from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.conclusions import doubt_text, units_text
 from ltr.reporting.escaping import visible
-from ltr.reporting.metric_titles import title_of
+from ltr.reporting.metric_sentences import left_out_text
+from ltr.reporting.metric_titles import lead_title, leads, title_of
 from ltr.reporting.model_selection_table import alternatives_table, choice_headline, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
 from ltr.reporting.weights_and_curves import FORMS, MOST_PRODUCTS, curves_table, products_table, weights_table
@@ -47,7 +48,7 @@ def run_lines(home: Path, result: "RunResult | ShardsResult", record: "MetricsRe
     return [
         *measured_lines(result.measured, record),
         *abstaining_lines(record, result.router.abstain),
-        *gain_lines(record),
+        *gain_lines(record, is_long=True),
         "",
         *weight_lines(result),
         "",
@@ -57,14 +58,14 @@ def run_lines(home: Path, result: "RunResult | ShardsResult", record: "MetricsRe
     ]
 
 
-def gain_lines(record: "MetricsRecord") -> list[str]:
-    """By how much the model beats the best single feature, and how sure that is."""
-    lead, doubt = record.over_best_feature, doubt_text(record)
-    if lead is None:
-        return []
-    ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
-    unit = f"by {units_text(record)}: too few" if doubt else "by trace"
-    return wrapped(f"top-1 over best feature: {lead.mean:+.3f} {ends} (95 %, {unit})")
+def gain_lines(record: "MetricsRecord", *, is_long: bool = False) -> list[str]:
+    """By how much the model beats the best baseline, and how sure that is; a long form has the best single column."""
+    unit, texts = f"by {units_text(record)}: too few" if doubt_text(record) else "by trace", list[str]()
+    for name, lead in leads(record).items():
+        if is_long or name == record.best_baseline:
+            ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
+            texts.append(f"{lead_title(name, record)}: {lead.mean:+.3f} {ends} (95 %, {unit})")
+    return [line for text in (*texts, left_out_text(record)) if text for line in wrapped(text)]
 
 
 def choice_lines(result: "RunResult | ShardsResult") -> list[str]:

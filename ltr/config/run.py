@@ -50,7 +50,7 @@ class EvaluateConfig:
     probability: Literal["softmax", "given", "sigmoid"] = "softmax"
     """What makes a score a probability, for auc, logloss, ece, f1: over the query, as it is, or by itself."""
     baselines: bool = True
-    """Whether random order, the best single feature, w = 1 and the oracle stand beside the result."""
+    """Whether random order, rankings without training, the best column and others stand beside the result."""
     catalogue: bool | None = None
     """Whether all tools of the catalogue are ranked as well; without it, where lists are drawn or short beside it."""
     group_by: str | None = None

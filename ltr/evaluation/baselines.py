@@ -1,4 +1,4 @@
-"""What a trained w must beat: random order, the best single feature, w = 1; and what nothing can beat."""
+"""What a trained w must beat: random order, rankings that need no training, a column alone, w = 1; and the oracle."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,11 +8,49 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
-from ltr.evaluation.linear_scores import linear_scores
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.ranking import Ranking, Ties, rank
 
-BASELINES = ("random", "best_feature", "untrained", "oracle")
+RANDOM, UNTRAINED, ORACLE = "random", "untrained", "oracle"
+OFFERED, MOST_USED, BM25, SIMILARITY, BEST_FEATURE = "offered", "most_used", "bm25", "similarity", "best_feature"
+NEED_NO_TRAINING = (OFFERED, MOST_USED, BM25, SIMILARITY)
+COMPARED = (*NEED_NO_TRAINING, BEST_FEATURE)  # with one of them a result is compared
+BASELINES = {  # in this order, by these titles
+    RANDOM: "random order",
+    OFFERED: "offered order",
+    MOST_USED: "most used",
+    BM25: "BM25",
+    SIMILARITY: "similarity",
+    BEST_FEATURE: "best single column",
+    UNTRAINED: "untrained, w = 1",
+    ORACLE: "oracle",
+}
+
+
+def baseline_title(name: str, best: BestFeature | None) -> str:
+    """Return what a baseline is called; of the best single column also which it is.
+
+    >>> baseline_title("best_feature", BestFeature("tool.rel", -1)), baseline_title("bm25", None)
+    ('best single column -tool.rel', 'BM25')
+    """
+    if name != BEST_FEATURE or best is None:
+        return BASELINES.get(name, name)
+    return f"{BASELINES[name]} {'-' if best.sign < 0 else ''}{best.name}"
+
+
+def best_baseline(top1: Mapping[str, float], left_out: Mapping[str, str]) -> str:
+    """Return the ranking without training that has the greatest Top-1, the first of equals, or the best single column.
+
+    The column stands in where nothing but the order of the samples could be measured: a file may list its candidates
+    in any order, so that to beat it says nothing.
+
+    >>> best_baseline({"offered": 0.2, "bm25": 0.5, "similarity": 0.4}, {})
+    'bm25'
+    >>> best_baseline({"offered": 0.2}, {"bm25": "no texts"})
+    'best_feature'
+    """
+    compared = {name: top1[name] for name in NEED_NO_TRAINING if name in top1 and name not in left_out}
+    return max(compared, key=compared.__getitem__) if compared.keys() - {OFFERED} else BEST_FEATURE
 
 
 def best_feature(names: Sequence[str], phi: FloatArray, labels: FloatArray, offsets: IntArray) -> BestFeature:
@@ -34,34 +72,27 @@ def alone(
     names: Sequence[str], phi: FloatArray, labels: FloatArray, offsets: IntArray
 ) -> Iterator[tuple[BestFeature, Evaluation]]:
     """How each column ranks these groups by itself, its largest or its smallest value first."""
-    relevant = (labels > 0).astype(float)
     for name, column in zip(names, phi.T, strict=True):
         for sign in (1, -1):
-            yield BestFeature(name, sign), evaluate_by(rank(sign * column, offsets), relevant, Rules())
+            yield BestFeature(name, sign), alone_in_training(sign * column, labels, offsets)
 
 
-def baselines(
-    phi: FloatArray, labels: FloatArray, ranking: Ranking, rules: Rules, *, best: BestFeature, names: Sequence[str]
-) -> dict[str, Evaluation]:
-    """The metrics of other rankings of the candidates that `ranking` ranks, by the same rules."""
-    others = baseline_rankings(phi, labels, ranking, rules, best=best, names=names)
-    return {name: evaluate_by(other, labels, rules_of_it) for name, (other, rules_of_it) in others.items()}
+def alone_in_training(scores: FloatArray, labels: FloatArray, offsets: IntArray) -> Evaluation:
+    """Evaluate scores as a choice among them is made: every label above 0 is right."""
+    return evaluate_by(rank(scores, offsets), (labels > 0).astype(float), Rules())
 
 
 def baseline_rankings(
-    phi: FloatArray, labels: FloatArray, ranking: Ranking, rules: Rules, *, best: BestFeature, names: Sequence[str]
+    scores: Mapping[str, FloatArray], labels: FloatArray, ranking: Ranking, rules: Rules
 ) -> dict[str, tuple[Ranking, Rules]]:
-    """Other rankings of the candidates that `ranking` ranks, and the rules that they are measured by.
+    """Return other rankings of the candidates that `ranking` ranks, and the rules that they are measured by.
 
-    They are random order (exactly, as one great tie), the best feature, w = 1, and the labels.
+    They are random order (exactly, as one great tie), those of the scores, and the labels.
     """
-    by_scores = {
-        "random": (np.zeros(len(labels)), replace(rules, ties=Ties.EXPECTED)),
-        "best_feature": (best.sign * phi[:, list(names).index(best.name)], rules),
-        "untrained": (linear_scores(phi, np.ones(len(names))), rules),
-        "oracle": (labels, rules),
-    }
+    by_scores = {RANDOM: np.zeros(len(labels)), **scores, ORACLE: labels}
+    expected = replace(rules, ties=Ties.EXPECTED)
     return {
-        name: (rank(scores, ranking.offsets, keys=ranking.keys), rules_of_it)
-        for name, (scores, rules_of_it) in by_scores.items()
+        name: (rank(by_scores[name], ranking.offsets, keys=ranking.keys), expected if name == RANDOM else rules)
+        for name in BASELINES
+        if name in by_scores
     }

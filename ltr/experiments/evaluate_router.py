@@ -1,6 +1,6 @@
 """A router measured on groups: ranking, baselines, whole catalogue, what makes them doubtful; kept where asked."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ltr.arrays import FloatArray
@@ -8,18 +8,24 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import none_warnings
 from ltr.data.previous_tools import past_of
-from ltr.evaluation.baselines import baselines
 from ltr.evaluation.metrics.registry import CATALOGUE
 from ltr.experiments.abstention_evaluation import with_abstention
 from ltr.experiments.none_of_these_evaluation import with_none
 from ltr.experiments.past_from_own_choices import with_own_past
+from ltr.experiments.rankings_without_training import baselines_of
 from ltr.experiments.run_preconditions import refuse_given_probabilities
 from ltr.experiments.whole_catalogue_evaluation import NOT_SERVED, catalogue_to_rank, with_catalogue
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups, outdone_warnings, over_best_feature
+from ltr.results.evaluated_ranking import (
+    EvaluatedRanking,
+    beside_baselines,
+    evaluate_groups,
+    outdone_warnings,
+    with_leads,
+)
 from ltr.results.evaluation_rules import rules
 from ltr.results.hits_and_mistakes_by_tool import by_tool
 from ltr.results.metrics_record import metrics_record
@@ -41,11 +47,12 @@ def evaluate_router(
     phi: FloatArray | None = None,
     also: Collection[str] = (),
     split: str = "given",
+    best_column: Callable[[Groups], FloatArray] | None = None,
 ) -> EvaluatedRanking:
     """The groups ranked by the router and measured, also by other metrics than the config's, beside the baselines.
 
     Its warnings say what the groups make doubtful. `split`: train or test where they are those of the router's run,
-    which has compared them when it read them.
+    which has compared them when it read them. `best_column` computes the best single column, where folds left it out.
     """
     refuse_given_probabilities(config)
     phi = router.phi(groups.candidates) if phi is None else phi
@@ -64,10 +71,8 @@ def evaluate_router(
     measured = with_abstention(measured, router, seed=config.seed)
     measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
     if config.evaluate.baselines:
-        best, asked = router.training.best_feature, rules(config, groups, also=offered)
-        beside = baselines(phi, groups.labels, measured.ranking, asked, best=best, names=router.names)
-        measured = replace(measured, baselines=beside, best_feature=best)
-        measured = replace(measured, over_best_feature=over_best_feature(measured, config.seed))
+        beside = baselines_of(router, measured, rules(config, groups, also=offered), best_column)
+        measured = with_leads(beside_baselines(measured, *beside, router), config.seed)
     seen, compared = seen_traces(router, groups.candidates) if split == "given" else (0, 0)
     unused = none_warnings(groups, "test data: " if split == "test" else "") if router.none is None else ()
     before = (*seen_traces_warnings(seen, compared), *unused, *candidate_warnings(router, groups.candidates))

@@ -4,12 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
 from ltr.encoders.registry import AUTO
 from ltr.evaluation.baselines import best_feature
+from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.experiments.abstention_calibration import abstaining
 from ltr.experiments.cross_fitted_scores import fold_models
@@ -20,6 +22,7 @@ from ltr.experiments.model_selection import chosen
 from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.past_from_own_choices import rows_to_learn, with_own_past
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.rankings_without_training import training_baselines
 from ltr.experiments.resolved_config import decided
 from ltr.experiments.router_catalogue import tools_to_rank
 from ltr.experiments.sampling_correction import score_offset
@@ -34,7 +37,7 @@ from ltr.results.evaluation_rules import rules
 from ltr.results.tools_seen_in_training import answer_marks
 from ltr.serving.router import Router
 from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
-from ltr.storage.training_record import RecommendedChoiceRecord, TrainingRecord, training_record
+from ltr.storage.training_record import BaselinesRecord, RecommendedChoiceRecord, TrainingRecord, training_record
 from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
 from ltr.training.config import L2, TrainConfig
 from ltr.training.diagnosis import Diagnosis, diagnose
@@ -76,10 +79,13 @@ def run(
     The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made.
     """
     shared = SharedInputs(config) if shared is None else shared.for_run(config)
-    is_l2_open, choice = L2 in config.train.choose, chosen(config, shared, on_progress)
+    is_l2_open, all_columns = L2 in config.train.choose, shared
+    choice = chosen(config, shared, on_progress)
     config, shared = choice.config, choice.shared
     data, prepared = shared.data(on_progress), shared.columns(on_progress)
     groups, phi, names = prepared.groups, prepared.phi, prepared.names
+    best, best_column, beside = _baselines(all_columns.columns())
+    del all_columns  # what folds left out has been ranked by: its columns take memory
     valid_phi = shared.valid_columns()
     valid = None if data.valid is None or valid_phi is None else validation(config, data.valid, valid_phi)
     folds, prior = None, prior_of(config.train, names)
@@ -98,11 +104,19 @@ def run(
     by_folds = is_l2_open and choice.record is not None and choice.record.folds > 0
     is_l2_chosen = by_folds or settings.is_l2_chosen
     training = _recorded(model, diagnosis, prepared, settings, choice.record, is_l2_chosen=is_l2_chosen)
+    training = msgspec.structs.replace(training, best_feature=best, baselines=beside)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.terms)
     router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
-    measured = evaluate_router(router, data.test or groups, config, phi=shared.test_columns(router), split=split)
+    measured = evaluate_router(
+        router,
+        data.test or groups,
+        config,
+        phi=shared.test_columns(router),
+        split=split,
+        best_column=lambda asked: (best_column.applied(asked.candidates) if data.test else best_column.phi)[:, 0],
+    )
     doubts = choice_warnings(config, settings, folds, model.training.watched)
     warnings = tuple(dict.fromkeys((*data.warnings, *doubts, *prepared.warnings, *measured.warnings)))
     measured = replace(measured, folds=folds)
@@ -128,6 +142,14 @@ def _auto_encoder(config: RunConfig, prepared: Prepared) -> str:
     return prepared.features.encoder.name if is_auto and prepared.features else ""
 
 
+def _baselines(made: Prepared) -> tuple[BestFeature, Prepared, BaselinesRecord]:
+    """Return the best of all columns that were made, alone, and how the training groups rank without training."""
+    groups, names = made.groups, made.names
+    best = best_feature(names, made.phi, groups.labels, groups.offsets)
+    alone = made.only(np.array([names.index(best.name)]))
+    return best, alone, training_baselines(groups, made.phi, names, made.features)
+
+
 def _recorded(
     model: Model,
     diagnosis: Diagnosis,
@@ -139,9 +161,8 @@ def _recorded(
 ) -> TrainingRecord:
     """What is kept of the training beside w: how it went, what chose its settings, what it learned from."""
     groups, names = prepared.groups, prepared.names
-    best = best_feature(names, prepared.phi, groups.labels, groups.offsets)
     return msgspec.structs.replace(
-        training_record(model, diagnosis, names, best, is_l2_chosen=is_l2_chosen),
+        training_record(model, diagnosis, names, is_l2_chosen=is_l2_chosen),
         traces=trace_marks(groups.candidates)[:MOST_MARKS],
         answers=answer_marks(groups),
         past=past_of(groups.candidates) or "",

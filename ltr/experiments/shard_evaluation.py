@@ -16,24 +16,32 @@ from ltr.data.previous_tools import past_of
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.engines.open_engine import open_engine
 from ltr.errors import UsageError
+from ltr.evaluation.baselines import BEST_FEATURE
 from ltr.evaluation.evaluate import Rules
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import CATALOGUE
 from ltr.evaluation.ranking import Ties
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.rankings_without_training import baselines_of
 from ltr.experiments.run_preconditions import refuse_given_probabilities
 from ltr.files.atomic_write import write_lines
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
-from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_scores, outdone_warnings, refuse_nothing_right
+from ltr.results.evaluated_ranking import (
+    EvaluatedRanking,
+    beside_baselines,
+    evaluate_scores,
+    outdone_warnings,
+    refuse_nothing_right,
+)
 from ltr.results.evaluation_rules import rules_up_to
 from ltr.results.hashed_queries import without_texts
 from ltr.results.hits_and_mistakes_by_tool import tool_counts, tool_records
 from ltr.results.instructive_examples import examples
-from ltr.results.merged_evaluation import BEST_FEATURE, EvaluatedPart, EvaluatedShards, MergedEvaluation, beside_part
+from ltr.results.merged_evaluation import EvaluatedPart, EvaluatedShards, MergedEvaluation, baseline_sums
 from ltr.results.metric_sums import Sums, by_query, is_of_candidates, measures_of
 from ltr.results.metrics_record import metrics_record
 from ltr.results.query_records import query_records
@@ -118,7 +126,7 @@ def evaluate_shards(
             pass
     else:
         write_lines(Path(keep_in), records)
-    result = merging.result(wanted.split, router.training.best_feature if config.evaluate.baselines else None)
+    result = merging.result(wanted.split, router.training)
     return replace(result, warnings=(*result.warnings, *outdone_warnings(result)))
 
 
@@ -146,19 +154,21 @@ def evaluated_part(number: int, task: PartTask) -> EvaluatedPart | int:
         refuse_nothing_right(groups, config.evaluate.rel_threshold)
     phi = router.phi(groups.candidates)
     measured = evaluate_scores(groups, phi, router.scores(phi), task.rules, config)
-    measured = replace(measured, answers=known_answers(router, groups, config.evaluate.rel_threshold))
-    best, beside, best_top1 = router.training.best_feature, dict[str, Sums](), None
+    answers = known_answers(router, groups, config.evaluate.rel_threshold)
+    measured, beside = replace(measured, split=task.wanted.split, answers=answers), dict[str, Sums]()
     if config.evaluate.baselines:
-        beside, of_best = beside_part(measured, best, router.names, are_pooled=task.are_pooled)
-        best_top1 = of_best.values[TOP1]
-        measured = replace(measured, best_feature=best, baselines={BEST_FEATURE: of_best})
+        ranked, left_out = baselines_of(router, measured, task.rules)
+        measured = beside_baselines(measured, ranked, left_out, router)
+        beside = baseline_sums(measured, ranked, are_pooled=task.are_pooled)
+    compared = {name: measured.baselines[name] for name in (measured.best_baseline, BEST_FEATURE) if name in beside}
     shown = measured if config.data.texts else without_texts(measured)
     return EvaluatedPart(
         evaluation=measured.evaluation,
         counted=CandidateCounts.of(measured.candidates()),
         beside=beside,
         ranges=_ranges(measured),
-        best_top1=best_top1,
+        compared_top1={name: evaluation.values[TOP1] for name, evaluation in compared.items()},
+        left_out=measured.left_out,
         traces=groups.candidates.traces,
         num_traces=len(groups.candidates.trace_ids),
         answers=measured.answers,

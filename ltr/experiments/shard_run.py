@@ -1,5 +1,6 @@
 """A run over a directory of columns: learned, measured and kept shard by shard."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +25,7 @@ from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.experiments.l2_choice import Settled, choice_by_folds, judged_by
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.rankings_without_training import baselines_record, top1_sums, uses_of, wrong_first
 from ltr.experiments.read_data import APPLIED
 from ltr.experiments.resolved_config import decided_by
 from ltr.experiments.run_preconditions import fitted_on_all, refuse_given_probabilities, refuse_half_sections
@@ -46,7 +48,7 @@ from ltr.serving.router import Router
 from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
 from ltr.storage.plain_or_featurized_samples import read
 from ltr.storage.sharded_columns import ColumnShards, columns_directory, open_columns, read_manifest
-from ltr.storage.training_record import training_record
+from ltr.storage.training_record import BaselinesRecord, training_record
 from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
 from ltr.training.config import TrainConfig
 from ltr.training.model import Model
@@ -137,7 +139,9 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
         )
     summary = summarised(shards, engine)
     training = msgspec.structs.replace(
-        training_record(model, diagnosis, features.names, summary.best, is_l2_chosen=settings.is_l2_chosen),
+        training_record(model, diagnosis, features.names, is_l2_chosen=settings.is_l2_chosen),
+        best_feature=summary.best,
+        baselines=summary.baselines,
         traces=summary.traces,
         answers=summary.answers,
         past=summary.past or "",
@@ -216,6 +220,7 @@ class Summary:
     """What a run keeps of its training groups beside the weights; that of shards adds up."""
 
     best: BestFeature
+    baselines: BaselinesRecord
     traces: list[str]
     answers: list[str]
     past: Past | None
@@ -226,6 +231,8 @@ class Summary:
 @dataclass(frozen=True, slots=True, eq=False)
 class _ShardSummary:
     alone: dict[BestFeature, Sums]
+    uses: Counter[str]
+    wrong_first: int
     traces: list[str]
     answers: list[str]
     past: Past | None
@@ -238,10 +245,13 @@ def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
     alone_sums, tools, answers, traces = dict[BestFeature, Sums](), dict[str, ToolText](), set[str](), list[str]()
     merging = dict[str, Merging[Part]]()
     past: Past | None = None
+    uses, are_wrong_first = Counter[str](), 0
     for part in engine.map(partial(_shard_summary, shards=shards), range(len(shards))):
         if part is None:
             continue
         alone_sums = {name: alone_sums[name] + sums if alone_sums else sums for name, sums in part.alone.items()}
+        uses += part.uses
+        are_wrong_first += part.wrong_first
         traces = sorted((*traces, *part.traces))[:MOST_MARKS]
         answers.update(part.answers)
         tools |= {name: text for name, text in part.tools.items() if name not in tools}
@@ -253,9 +263,10 @@ def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
         for feature, sums in alone_sums.items()
     }
     best = best_of({feature: (of[MRR], of[TOP1]) for feature, of in means.items()})
+    baselines = _baselines_of_shards(shards, uses, are_wrong_first, engine)
     parts = {name: total for name, merge in merging.items() if (total := merge.total()) is not None}
     is_tools = shards.manifest.kind == "tool"
-    return Summary(best, traces, sorted(answers), past, tools if is_tools else None, parts)
+    return Summary(best, baselines, traces, sorted(answers), past, tools if is_tools else None, parts)
 
 
 def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
@@ -267,12 +278,35 @@ def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
     evaluated = alone(features.names, phi, groups.labels, groups.offsets)
     return _ShardSummary(
         alone={feature: Sums.of(evaluation, None) for feature, evaluation in evaluated},
+        uses=uses_of(groups),
+        wrong_first=wrong_first(groups),
         traces=trace_marks(candidates)[:MOST_MARKS],
         answers=answer_marks(groups),
         past=past_of(candidates),
         tools=tools_of_shard(groups) if candidates.kind == "tool" else {},
         parts=named_parts(features.configs, groups, features.encoder) if candidates.kind == "tool" else {},
     )
+
+
+def _baselines_of_shards(
+    shards: ColumnShards, uses: Counter[str], are_wrong_first: int, engine: Engine
+) -> BaselinesRecord:
+    """Measure the rankings without training in a second pass: what was used elsewhere is known after the first."""
+    sums, missing = dict[str, Sums](), dict[str, str]()
+    for part in engine.map(partial(_shard_top1, shards=shards, uses=uses), range(len(shards))):
+        if part is not None:
+            sums = {name: sums[name] + of if name in sums else of for name, of in part[0].items()}
+            missing |= part[1]
+    sums = {name: of for name, of in sums.items() if name not in missing}
+    return baselines_record(sums, missing, uses, are_wrong_first=are_wrong_first)
+
+
+def _shard_top1(number: int, shards: ColumnShards, uses: Counter[str]) -> tuple[dict[str, Sums], dict[str, str]] | None:
+    groups = answered(shards[number])
+    if groups is None or groups.candidates.features is None:
+        return None
+    columns = dict(zip(shards.features.names, groups.candidates.features.T, strict=True))
+    return top1_sums(groups, columns, None, uses)
 
 
 def tools_of_shard(groups: Groups) -> ToolCatalogue:

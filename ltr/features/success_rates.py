@@ -19,7 +19,7 @@ def count_success(groups: Groups, context: Context) -> Part:
 
     A row that was drawn from a catalogue was not offered.
     """
-    codes, names = _named(groups.candidates)
+    codes, names = named_candidates(groups.candidates)
     width, is_logged = max(len(names), 1), groups.candidates.is_logged
     group = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
     keys = (group * width + codes)[is_logged]  # a type may stand several times in a group, and counts once
@@ -46,14 +46,14 @@ def success_rate(
     candidates: Candidates, state: State, context: Context, *, prior: Rate = 0.5, strength: Positive = 2.0
 ) -> FloatArray:
     """(wins + prior * strength) / (seen + strength) of the tool, or of the graph's type; never seen: prior."""
-    codes, names = _named(candidates)
+    codes, names = named_candidates(candidates)
     success = state["success"]
     wins, seen = np.array([success.get(name, (0, 0)) for name in names], dtype=float).reshape(-1, 2).T
     return ((wins + prior * strength) / (seen + strength))[codes]
 
 
-def _named(candidates: Candidates) -> tuple[IntArray, tuple[str, ...]]:
-    """The tool of each row, or the type of its graph, as codes into names."""
+def named_candidates(candidates: Candidates) -> tuple[IntArray, tuple[str, ...]]:
+    """Return the tool of each row, or the type of its graph, as codes into names."""
     if candidates.kind == "tool":
         return candidates.names, candidates.name_texts
     return candidates.types, candidates.type_texts

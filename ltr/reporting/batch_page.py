@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ltr.errors import count
+from ltr.evaluation.baselines import baseline_title
 from ltr.files.path_arguments import AnyPath
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.leaderboard_table import lead_text, leaderboard_table, setting_text
@@ -44,7 +45,8 @@ def _conclusions(board: Leaderboard, complete: int, failed: int) -> Iterator[str
     elif board.untested and complete > 1:
         yield f"The first two were not tested against each other: {board.untested}."
     if board.rows and (lead := lead_text(board.rows[0])):
-        yield f"{board.rows[0].run} beside its best single feature: top-1 {lead}."
+        best = baseline_title(board.rows[0].best_baseline or "", board.rows[0].best_feature)
+        yield f"{board.rows[0].run} beside {best}: top-1 {lead}."
     done = f"{count(complete, 'run is', 'runs are')} complete"
     yield f"{done}, {failed} failed." if failed else f"{done}."
 

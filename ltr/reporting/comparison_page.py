@@ -9,10 +9,10 @@ from typing import Any
 from ltr.errors import DataError, UsageError, count
 from ltr.reporting.cell_formats import COUNT, SHARE, WEIGHT, WRITTEN
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
-from ltr.reporting.conclusions import doubt_text, lead_sentence
+from ltr.reporting.conclusions import doubt_text, lead_sentences
 from ltr.reporting.metric_differences_table import differences_table
 from ltr.reporting.metric_tables import interval_of
-from ltr.reporting.metric_titles import BEST_FEATURE, RANDOM, baseline_title, title_of
+from ltr.reporting.metric_titles import shown_baselines, title_of
 from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Table
@@ -61,12 +61,12 @@ def by_name(comparison: Comparison, runs: Sequence[RunContents]) -> Comparison:
 
 
 def _leads(runs: Sequence[RunContents]) -> Iterator[str]:
-    """Of each run whether it beats its best single feature, or that too little was measured to say so."""
+    """Of each run whether it beats its baselines, or that too little was measured to say so."""
     for run in runs:
         if doubt := doubt_text(run.metrics):
             yield f"{run.name}: {doubt}."
         else:
-            yield from lead_sentence(run.metrics, run.name)
+            yield from lead_sentences(run.metrics, run.name)
 
 
 def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
@@ -102,15 +102,10 @@ def _metrics(runs: Sequence[RunContents]) -> Iterator[Block]:
 
 
 def _baselines(runs: Sequence[RunContents]) -> dict[str, Mapping[str, float | None]]:
-    """Random order, and the best column of each run, by title; nothing where the runs rank different data."""
+    """What needs no training, by title; nothing where the runs rank different data."""
     if len({run.metrics.rules.fingerprint for run in runs}) > 1:
         return {}
-    return {
-        baseline_title(name, run.metrics): run.metrics.baselines[name]
-        for name in (RANDOM, BEST_FEATURE)
-        for run in runs
-        if name in run.metrics.baselines
-    }
+    return {title: means for run in runs for title, means in shown_baselines(run.metrics).items()}
 
 
 def changed_table(comparison: Comparison, run: RunComparison) -> Table:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ltr.errors import count
+from ltr.evaluation.baselines import baseline_title
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.reporting.metric_tables import interval_of
-from ltr.reporting.number_formats import NONE, listed, percent, share, short, signed, span
+from ltr.reporting.metric_titles import leads
+from ltr.reporting.number_formats import listed, percent, share, short, signed, span
 from ltr.reporting.ranks_and_calibration_section import reliability_error
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.run_contents import RunContents
@@ -26,7 +28,7 @@ def conclusions(run: RunContents) -> tuple[str, ...]:
     if doubt := doubt_text(run.metrics):
         sentences.append(f"{doubt[0].upper()}{doubt[1:]}.")
     elif is_enough:
-        sentences += lead_sentence(run.metrics)
+        sentences += lead_sentences(run.metrics)
     sentences += [*_outcomes(run), *(_training(training) if training else ())]
     error = reliability_error(run)
     if is_enough and error is not None:
@@ -65,14 +67,13 @@ def _quality(record: MetricsRecord) -> Iterator[str]:
     yield f"The first candidate is right for {percent(record.metrics.get(TOP1))} of {on}{interval}.{seen}"
 
 
-def lead_sentence(record: MetricsRecord, name: str = "It") -> Iterator[str]:
-    """Whether the model beats its best single feature; nothing where no interval says so."""
-    lead = record.over_best_feature
-    if lead is None or lead.low is None or lead.high is None:
-        return
-    is_it = "better" if lead.low > 0 else "worse" if lead.high < 0 else "not shown to be better"
-    best = f"the best single feature, {record.best_feature.name if record.best_feature else NONE}"
-    yield f"{name} is {is_it} than {best}: {signed(lead.mean)} top-1, 95 % {span(lead.low, lead.high)}."
+def lead_sentences(record: MetricsRecord, name: str = "It") -> Iterator[str]:
+    """Whether the model beats the best baseline and the best single column; nothing where no interval says so."""
+    for baseline, lead in leads(record).items():
+        if lead.low is not None and lead.high is not None:
+            is_it = "better" if lead.low > 0 else "worse" if lead.high < 0 else "not shown to be better"
+            than = baseline_title(baseline, record.best_feature)
+            yield f"{name} is {is_it} than {than}: {signed(lead.mean)} top-1, 95 % {span(lead.low, lead.high)}."
 
 
 def _outcomes(run: RunContents) -> Iterator[str]:

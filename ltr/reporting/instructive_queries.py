@@ -3,6 +3,7 @@
 import math
 
 from ltr.errors import count
+from ltr.evaluation.baselines import baseline_title
 from ltr.reporting.cell_formats import DIFFERENCE, SHARE, WRITTEN
 from ltr.reporting.number_formats import NONE
 from ltr.reporting.page import Block, Folded, Section, Text
@@ -17,11 +18,12 @@ OPEN = 1  # examples of each kind that are open from the start
 
 
 def instructive_section(run: RunContents) -> Section:
-    """Where the model is wrong and sure; then where it is right and the best single feature is not."""
-    best = run.metrics.best_feature
+    """Where the model is wrong and sure; then where it is right and the best baseline is not."""
+    best = run.metrics.best_baseline
+    title = NONE if best is None else baseline_title(best, run.metrics.best_feature)
     kinds = {
         WRONG: "Wrong with high confidence: the surest first.",
-        RESCUED: f"Right where the best single feature, {best.name if best else NONE}, is wrong: the surest first.",
+        RESCUED: f"Right where {title} is wrong: the surest first.",
     }
     blocks: list[Block] = []
     for kind, title in kinds.items():
@@ -68,14 +70,14 @@ def parts_of_scores(example: ExampleRecord) -> Table:
     has_others = len(widest) < len(example.features)
     for place, candidate in enumerate(candidates):
         is_first_right = candidate.is_right and not any(other.is_right for other in candidates[:place])
-        if place >= MOST_ROWS and not is_first_right and not candidate.is_chosen_by_best_feature:
+        if place >= MOST_ROWS and not is_first_right and not candidate.is_chosen_by_baseline:
             continue
         if candidate.is_right:
             marked.add(len(rows))
         shown = [candidate.contributions[feature] - means[feature] for feature in widest]
         others = candidate.score - mean_score - math.fsum(shown)
         has_others = has_others or abs(others) >= 1e-6
-        roles = (("right", candidate.is_right), ("first by best feature", candidate.is_chosen_by_best_feature))
+        roles = (("right", candidate.is_right), ("first by baseline", candidate.is_chosen_by_baseline))
         role = ", ".join(name for name, is_so in roles if is_so)
         rows.append((candidate.candidate, str(candidate.place), role, candidate.probability, *shown, others))
     columns = [

@@ -6,11 +6,12 @@ from dataclasses import replace
 import msgspec
 
 from ltr.errors import count
+from ltr.evaluation.baselines import ORACLE, baseline_title
 from ltr.evaluation.metrics.ranking_measures import TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
 from ltr.reporting.cell_formats import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds
 from ltr.reporting.metric_sentences import span_text
-from ltr.reporting.metric_titles import BASELINES, TITLES, title_of
+from ltr.reporting.metric_titles import TITLES, WITHOUT_TRAINING, title_of
 from ltr.reporting.number_formats import between, fixed, listed, without_zero
 from ltr.reporting.table import Column, Medium, Table, TableRow, Value
 from ltr.reporting.text_alignment import shortened
@@ -101,12 +102,12 @@ def setting_text(value: object) -> str:
 
 
 def lead_text(row: Row) -> str | None:
-    """How much greater Top-1 is than the best single feature's, with its interval."""
+    """How much greater Top-1 is than that of the best baseline, with its interval."""
 
     def written(difference: float) -> str:
         return f"{'+' if difference >= 0 else ''}{without_zero(difference)}"
 
-    lead = row.over_best_feature
+    lead = row.over_best_baseline
     return (
         None if lead is None or lead.mean is None else f"{written(lead.mean)} {between(lead.low, lead.high, written)}"
     )
@@ -134,12 +135,11 @@ def standings_table(board: Leaderboard) -> Table:
 
 def _baselines(row: Row) -> Iterator[dict[str, Value]]:
     """The cells of each baseline by the keys of their columns."""
-    best = row.best_feature
-    labels = BASELINES | ({} if best is None else {"best_feature": f"best: {'-' if best.sign < 0 else ''}{best.name}"})
-    for name, label in labels.items():
+    for name in dict.fromkeys((*WITHOUT_TRAINING, *([row.best_baseline] if row.best_baseline else []), ORACLE)):
+        label = baseline_title(name, row.best_feature).removeprefix("best single column ")
         values = {metric: row.baselines.get(name, {}).get(metric) for metric in row.metrics}
         if any(value is not None for value in values.values()):
-            yield {"run": f" {label.partition(',')[0]}", **values}
+            yield {"run": f" {label}", **values}
 
 
 def verdict(board: Leaderboard) -> str:

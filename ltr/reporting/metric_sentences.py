@@ -1,6 +1,7 @@
 """What metrics are of: queries, candidates, tools that training knew, the past."""
 
 from ltr.errors import count
+from ltr.evaluation.baselines import BASELINES
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import CATALOGUE, is_served, on_catalogue
 from ltr.reporting.metric_titles import TITLES, title_of
@@ -69,6 +70,15 @@ def past_text(record: MetricsRecord) -> str:
         return f"past: {PASTS[record.rules.past]}"
     figures = ", ".join(f"{title} {fixed(beside.get(name))}" for name, title in TITLES.items())
     return f"past: {PASTS[record.rules.past]}; with right tools as the past (labels): {figures}"
+
+
+def left_out_text(record: MetricsRecord) -> str:
+    """Which baselines are not compared with, and why; "" where all are."""
+    titles: dict[str, list[str]] = {}
+    for name, reason in record.left_out.items():
+        titles.setdefault(reason, []).append(BASELINES.get(name, name))
+    texts = ", ".join(f"{' and '.join(names)} ({reason})" for reason, names in titles.items())
+    return f"not compared with {texts}" if texts else ""
 
 
 def lacking_text(counts: CountsRecord) -> str:

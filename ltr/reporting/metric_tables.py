@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from ltr.evaluation.baselines import BASELINES, ORACLE, baseline_title
 from ltr.evaluation.metrics.registry import is_served, on_catalogue
 from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds
-from ltr.reporting.metric_titles import BASELINES, TITLES, baseline_title, title_of
+from ltr.reporting.metric_titles import TITLES, WITHOUT_TRAINING, title_of
 from ltr.reporting.table import Column, Table
 from ltr.storage.evaluation_records import BreakdownRecord, MetricsRecord
 
@@ -25,7 +26,7 @@ def metrics_table(record: MetricsRecord, own: str) -> Table:
         columns.append(Column("catalogue", title, SHARE))
         columns.append(Column("catalogue_interval", "95 % interval", INTERVAL))
     for name in baselines:
-        title = baseline_title(name, record)
+        title = baseline_title(name, record.best_feature)
         columns.append(Column(name, title, SHARE, brief=BASELINES[name].partition(",")[0]))
     rows = tuple(
         (
@@ -42,9 +43,13 @@ def metrics_table(record: MetricsRecord, own: str) -> Table:
 
 
 def headline_table(record: MetricsRecord, own: str) -> Table:
-    """metrics_table without the interval on the catalogue, and without an oracle that is right in every list."""
-    table, oracle = metrics_table(record, own), record.baselines.get("oracle", {})
-    left_out = {"catalogue_interval", *(["oracle"] if all(mean == 1 for mean in oracle.values()) else [])}
+    """metrics_table with the baselines that need no training, without the interval on the catalogue.
+
+    An oracle that is not right in every list stays.
+    """
+    table, oracle = metrics_table(record, own), record.baselines.get(ORACLE, {})
+    more = {ORACLE} if any(mean != 1 for mean in oracle.values()) else set[str]()
+    left_out = {"catalogue_interval", *BASELINES} - {*WITHOUT_TRAINING, record.best_baseline, *more}
     shown = [place for place, column in enumerate(table.columns) if column.key not in left_out]
     rows = tuple(tuple(row[place] for place in shown) for row in table.rows)
     return replace(table, columns=tuple(table.columns[place] for place in shown), rows=rows)

@@ -1,17 +1,12 @@
 """What people read instead of the names of metrics and baselines."""
 
+from ltr.evaluation.baselines import BEST_FEATURE, NEED_NO_TRAINING, RANDOM, baseline_title
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE
-from ltr.storage.evaluation_records import MetricsRecord
+from ltr.storage.evaluation_records import IntervalRecord, MetricsRecord
 
 TITLES = {TOP1: "top-1", TOP3: "top-3", MRR: "MRR"}
-RANDOM, BEST_FEATURE = "random", "best_feature"
-BASELINES = {
-    RANDOM: "random order",
-    BEST_FEATURE: "best feature",
-    "untrained": "untrained, w = 1",
-    "oracle": "oracle",
-}
+WITHOUT_TRAINING = (RANDOM, *NEED_NO_TRAINING)  # what stands beside a result wherever there is little room
 
 
 def title_of(metric: str) -> str:
@@ -26,9 +21,20 @@ def title_of(metric: str) -> str:
     return TITLES.get(plain, plain) + metric[len(plain) :]
 
 
-def baseline_title(name: str, record: MetricsRecord) -> str:
-    """What a baseline of the record is called; of the best feature also which it is."""
-    best = record.best_feature
-    if name != BEST_FEATURE or best is None:
-        return BASELINES[name]
-    return f"{BASELINES[name]}: {'-' if best.sign < 0 else ''}{best.name}"
+def shown_baselines(record: MetricsRecord) -> dict[str, dict[str, float | None]]:
+    """Return by title what needs no training, and whatever else the result is compared with."""
+    shown = dict.fromkeys((*WITHOUT_TRAINING, *([record.best_baseline] if record.best_baseline else [])))
+    return {
+        baseline_title(name, record.best_feature): record.baselines[name] for name in shown if name in record.baselines
+    }
+
+
+def leads(record: MetricsRecord) -> dict[str, IntervalRecord]:
+    """Return how much greater Top-1 is than that of the best baseline, first, and of the best single column."""
+    by_name = {record.best_baseline: record.over_best_baseline, BEST_FEATURE: record.over_best_feature}
+    return {name: lead for name, lead in by_name.items() if name is not None and lead is not None}
+
+
+def lead_title(name: str, record: MetricsRecord) -> str:
+    """Return what a difference in Top-1 to a baseline is called."""
+    return f"{TITLES[TOP1]} over {baseline_title(name, record.best_feature)}"

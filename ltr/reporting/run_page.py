@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 
 from ltr.errors import count
+from ltr.evaluation.baselines import BASELINES, BEST_FEATURE, ORACLE, RANDOM, baseline_title
 from ltr.reporting.abstention_section import abstaining_section
 from ltr.reporting.cell_formats import COUNT, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
 from ltr.reporting.instructive_queries import instructive_section
-from ltr.reporting.metric_sentences import counts_text, known_texts, lacking_text, past_text
+from ltr.reporting.metric_sentences import counts_text, known_texts, lacking_text, left_out_text, past_text
 from ltr.reporting.metric_tables import interval_of, metrics_table, parts_table
-from ltr.reporting.metric_titles import BASELINES, TITLES, title_of
+from ltr.reporting.metric_titles import TITLES, lead_title, leads, title_of
 from ltr.reporting.none_of_these_section import none_section
 from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
@@ -25,6 +26,10 @@ from ltr.storage.run_contents import RunContents
 
 MOST_PARTS = 30
 MOST_CODE = 20_000
+CHOSEN = {
+    False: "of the rankings that need no training the best on the training groups",
+    True: "of all columns that were made the best on the training groups",
+}
 SPLITS = {"test": "test data", "train": "training data", "given": "samples given"}
 
 
@@ -67,17 +72,20 @@ def measured_on(record: MetricsRecord) -> str:
 
 
 def facts(record: MetricsRecord) -> tuple[Fact, ...]:
-    """The headline, and the lead over the best feature, each with its interval."""
+    """The headline, and the leads over the best baseline and the best single column, each with its interval."""
     shown = [(title, share(record.metrics.get(name)), interval_of(record, name)) for name, title in TITLES.items()]
-    if (over := record.over_best_feature) is not None:
-        shown.append(("top-1 over best feature", signed(over.mean), Bounds(over.low, over.high)))
+    shown += [
+        (lead_title(name, record), signed(lead.mean), Bounds(lead.low, lead.high))
+        for name, lead in leads(record).items()
+    ]
     return tuple(Fact(title, value, "" if None in ends else f"95 % {span(*ends)}") for title, value, ends in shown)
 
 
 def _metrics(record: MetricsRecord, own: str) -> Iterator[Block]:
     """The metrics beside what they must beat, drawn and in a table, and what made the numbers."""
     table = metrics_table(record, own)
-    baselines = [column for column in table.columns if column.key in BASELINES]
+    compared = (RANDOM, *leads(record), ORACLE)  # so many as a drawing has looks for
+    baselines = [column for column in table.columns if column.key in compared]
     drawn = []
     for name, value in record.metrics.items():
         ends = interval_of(record, name)
@@ -117,8 +125,10 @@ def _rules(record: MetricsRecord) -> Iterator[str]:
         yield f"With a single candidate: {count(counts.num_one_candidate, 'query', 'queries')}; counted."
     if counts.interval_num_units:
         yield f"Intervals resample {units_text(record)}."
-    if record.best_feature:
-        yield f"Best single feature: {record.best_feature.name}, chosen on the training groups."
+    for name in leads(record):
+        yield f"Compared with {baseline_title(name, record.best_feature)}: {CHOSEN[name == BEST_FEATURE]}."
+    if left_out := left_out_text(record):
+        yield f"{left_out[0].upper()}{left_out[1:]}."
 
 
 def _provenance(run: RunContents) -> Iterator[Block]:

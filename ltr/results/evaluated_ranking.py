@@ -15,6 +15,7 @@ from ltr.data.previous_tools import past_of
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.abstention_measures import AbstentionMeasures
+from ltr.evaluation.baselines import BEST_FEATURE, baseline_title
 from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference, intervals, resampled_units
 from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
@@ -30,6 +31,7 @@ from ltr.results.breakdown import Breakdown, break_down
 from ltr.results.evaluation_rules import rules
 from ltr.results.fold_results import CrossValidation
 from ltr.results.prompt_token_savings import PromptSums, tokens_of_rows
+from ltr.serving.router import Router
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,11 @@ class Evaluated(ABC):
     unit: str  # what was resampled for them: query, or trace where one holds several
     preset: PresetName = "ltr"
     extremes: dict[str, Evaluation] = field(default_factory=dict)  # worst and best, where an expectation hides them
+    best_baseline: str | None = None  # of those that need no training: the best on the training groups
+    over_best_baseline: Interval | None = None  # how much greater Top-1 is than by that ranking
     best_feature: BestFeature | None = None  # the column that the baseline of that name ranks by
     over_best_feature: Interval | None = None  # how much greater Top-1 is than by that column
+    left_out: Mapping[str, str] = field(default_factory=dict)  # baselines that are not compared, and why
     breakdown: Breakdown | None = None
     answers: Breakdown | None = None  # queries by whether their right tool was right in training
     catalogue: CatalogueCounts | None = None  # where the evaluation has metrics of the whole catalogue
@@ -94,6 +99,7 @@ class EvaluatedRanking(Evaluated):
     groups: Groups
     phi: FloatArray
     ranking: Ranking
+    compared: Ranking | None = None  # by the best baseline
 
     def candidates(self) -> CandidateProbabilities:
         """The candidates of the queries that count, each with its probability, and whether it is right."""
@@ -183,13 +189,33 @@ def nothing_right(evaluation: Evaluation) -> Iterator[str]:
         yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 
-def over_best_feature(evaluated: EvaluatedRanking, seed: int) -> Interval | None:
-    """How much greater Top-1 is than the best single feature's, query by query, resampled by trace."""
-    best = evaluated.baselines.get("best_feature")
-    if best is None:
-        return None
-    ours, theirs = evaluated.evaluation.values[TOP1], best.values[TOP1]
-    return lead_of(ours, theirs, evaluated.groups.candidates.traces, seed)
+def beside_baselines(
+    measured: EvaluatedRanking, ranked: Mapping[str, tuple[Ranking, Rules]], left_out: Mapping[str, str], router: Router
+) -> EvaluatedRanking:
+    """Add the metrics of the baselines, of which the router's training names the one to compare with."""
+    beside = {name: evaluate_by(ranking, measured.groups.labels, rules) for name, (ranking, rules) in ranked.items()}
+    compared = router.training.baselines.compared
+    is_there = compared in beside
+    return replace(
+        measured,
+        baselines=beside,
+        best_baseline=compared if is_there else None,
+        compared=ranked[compared][0] if is_there else None,
+        best_feature=router.training.best_feature if BEST_FEATURE in beside else None,
+        left_out=left_out,
+    )
+
+
+def with_leads(measured: EvaluatedRanking, seed: int) -> EvaluatedRanking:
+    """Add how much greater Top-1 is than that of the best baseline and of the best single column, with intervals."""
+
+    def lead(name: str | None) -> Interval | None:
+        if name is None or name not in measured.baselines:
+            return None
+        ours, theirs = measured.evaluation.values[TOP1], measured.baselines[name].values[TOP1]
+        return lead_of(ours, theirs, measured.groups.candidates.traces, seed)
+
+    return replace(measured, over_best_baseline=lead(measured.best_baseline), over_best_feature=lead(BEST_FEATURE))
 
 
 def lead_of(ours: FloatArray, theirs: FloatArray, traces: IntArray, seed: int) -> Interval | None:
@@ -264,8 +290,9 @@ def best_relevant(evaluated: EvaluatedRanking, listed: IntArray) -> IntArray:
 
 
 def outdone_warnings(measured: Evaluated) -> Iterator[str]:
-    """That a single feature puts the right candidate first more often than the model, beyond chance."""
-    best, lead = measured.best_feature, measured.over_best_feature
-    if best is not None and lead is not None and lead.high is not None and lead.high < 0:
-        name = f"{'' if best.sign > 0 else '-'}{best.name}"
-        yield f"the feature {name} alone is better than this model: top-1 over it is {lead.mean:+.3f}"
+    """That a baseline puts the right candidate first more often than the model, beyond chance."""
+    leads = {measured.best_baseline: measured.over_best_baseline, BEST_FEATURE: measured.over_best_feature}
+    for name, lead in leads.items():
+        if name is not None and lead is not None and lead.high is not None and lead.high < 0:
+            title = baseline_title(name, measured.best_feature)
+            yield f"{title} alone is better than this model: top-1 over it is {lead.mean:+.3f}"

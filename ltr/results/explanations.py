@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
-from ltr.data.candidates import candidate_text, key_order
+from ltr.data.candidates import candidate_text
 from ltr.evaluation.metrics.ranking_measures import TOP1
-from ltr.evaluation.ranking import order, rank
+from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking, best_relevant
 from ltr.serving.router import Router
 from ltr.training.softmax import softmax
@@ -43,23 +43,20 @@ def wrong(evaluated: EvaluatedRanking, router: Router, most: int) -> tuple[int, 
 
 
 def rescued(evaluated: EvaluatedRanking, router: Router, most: int) -> tuple[int, list[Explanation]]:
-    """How many queries are right where the best feature alone is wrong, and the surest beside what it would choose."""
-    by_best, firsts = evaluated.baselines.get("best_feature"), chosen_by_best(evaluated, router)
-    if by_best is None or firsts is None:
+    """How many queries are right where the best baseline is wrong, and the surest beside what it would choose."""
+    if evaluated.best_baseline is None or evaluated.compared is None:
         return 0, []
-    role = f"by {router.training.best_feature.name}"
-    is_rescued = (evaluated.evaluation.rank == 1) & (by_best.values[TOP1] == 0)
-    return _explained(evaluated, router, is_rescued, (role, firsts), most=most, urgency=lambda p: -p)
+    firsts = order(evaluated.compared, evaluated.evaluation.rules.ties)[evaluated.groups.offsets[:-1]]
+    return _explained(evaluated, router, is_rescued(evaluated), ("baseline", firsts), most=most, urgency=lambda p: -p)
 
 
-def chosen_by_best(evaluated: EvaluatedRanking, router: Router) -> IntArray | None:
-    """The row that the best single feature puts first, query by query; None where it was not asked for."""
-    if "best_feature" not in evaluated.baselines:
-        return None
-    best = router.training.best_feature
-    column = best.sign * evaluated.phi[:, router.names.index(best.name)]
-    alone = rank(column, evaluated.groups.offsets, keys=key_order(evaluated.groups.candidates))
-    return order(alone, evaluated.evaluation.rules.ties)[evaluated.groups.offsets[:-1]]
+def is_rescued(evaluated: EvaluatedRanking) -> BoolArray:
+    """Whether each query is right, and the best baseline is wrong there."""
+    if evaluated.best_baseline is None:
+        return np.zeros(len(evaluated.evaluation.rank), dtype=bool)
+    by_baseline = evaluated.baselines[evaluated.best_baseline].values[TOP1]
+    is_so: BoolArray = (evaluated.evaluation.rank == 1) & (by_baseline == 0)
+    return is_so
 
 
 def _explained(

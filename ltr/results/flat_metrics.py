@@ -6,7 +6,7 @@ from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.storage.evaluation_records import BreakdownRecord, MetricsRecord
 from ltr.storage.record_reader import Json
 
-OVER_BEST = "over_best_feature"  # how much greater Top-1 is than the best single feature's
+OVER_BEST = "over_best_baseline"  # how much greater Top-1 is than that of the best ranking without training
 NAMED = "metric:"  # before a metric in the flat view whose name is that of a field there
 FLAT_RULES = [
     "split",
@@ -62,8 +62,11 @@ def flat(record: MetricsRecord) -> dict[str, Json]:
         fields |= {f"abstention.{name}": value for name, value in asdict(record.abstention).items()}
     if record.best_feature is not None:
         fields |= {"best_feature": record.best_feature.name, "best_feature.sign": record.best_feature.sign}
-    if (over := record.over_best_feature) is not None:
-        fields |= {OVER_BEST: over.mean, f"{OVER_BEST}.low": over.low, f"{OVER_BEST}.high": over.high}
+    if record.best_baseline is not None:
+        fields |= {"best_baseline": record.best_baseline}
+    for name, over in ((OVER_BEST, record.over_best_baseline), ("over_best_feature", record.over_best_feature)):
+        fields |= {} if over is None else {name: over.mean, f"{name}.low": over.low, f"{name}.high": over.high}
+    fields |= {f"left_out.{name}": reason for name, reason in record.left_out.items()}
     fields |= {f"{name}.{metric}": mean for name, means in record.baselines.items() for metric, mean in means.items()}
     taken = {"num_queries", *fields}
     metrics = {f"{NAMED}{name}" if name in taken else name: mean for name, mean in record.metrics.items()}

@@ -6,33 +6,33 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.candidates import candidate_text
-from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.ranking import order
 from ltr.results.evaluated_ranking import EvaluatedRanking, best_relevant
-from ltr.results.explanations import chosen_by_best
+from ltr.results.explanations import is_rescued
 from ltr.serving.router import Router
 from ltr.storage.evaluation_records import CandidateRecord, ExampleRecord
 from ltr.training.softmax import softmax
 
 WRONG, RESCUED = "wrong", "rescued"
 MOST_EACH = 10  # queries of each kind
-MOST_CANDIDATES = 20  # of a query: the first, the right one, and the one that the best feature chooses
+MOST_CANDIDATES = 20  # of a query: the first, the right one, and the one that the best baseline chooses
 MOST_FEATURES = 24  # of a query: those that differ most between its candidates
 LONGEST_QUERY, LONGEST_NAME = 2000, 200
 
 
 def examples(evaluated: EvaluatedRanking, router: Router) -> Iterator[ExampleRecord]:
-    """Wrong queries with the most probable first candidate; then queries that the best feature alone gets wrong.
+    """Wrong queries with the most probable first candidate; then right ones that the best baseline gets wrong.
 
     Bounded in number and length, so that a run stays small whatever its data.
     """
     listed = order(evaluated.ranking, evaluated.evaluation.rules.ties)
-    firsts, by_best = listed[evaluated.groups.offsets[:-1]], chosen_by_best(evaluated, router)
+    starts, compared = evaluated.groups.offsets[:-1], evaluated.compared
+    firsts = listed[starts]
+    by_best = None if compared is None else order(compared, evaluated.evaluation.rules.ties)[starts]
     probability = softmax(evaluated.ranking.scores, evaluated.groups.offsets)
-    is_first = evaluated.evaluation.rank == 1
     kinds = {WRONG: (evaluated.evaluation.rank > 1) & ~_is_right(evaluated, firsts)}
     if by_best is not None:
-        kinds[RESCUED] = is_first & (evaluated.baselines["best_feature"].values[TOP1] == 0)
+        kinds[RESCUED] = is_rescued(evaluated)
     right = best_relevant(evaluated, listed)
     for kind, chosen in kinds.items():
         for group in surest(chosen, probability[firsts])[:MOST_EACH]:
@@ -87,7 +87,7 @@ def _example(
                 probability=float(probability[row]),
                 score=float(evaluated.ranking.scores[row]),
                 place=place_of[row],
-                is_chosen_by_best_feature=len(marked) > 1 and row == marked[1],
+                is_chosen_by_baseline=len(marked) > 1 and row == marked[1],
                 contributions=parts[place_of[row] - 1][columns].tolist(),
             )
             for row in shown

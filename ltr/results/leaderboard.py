@@ -21,7 +21,7 @@ from ltr.storage.evaluation_records import IntervalRecord, MetricsRecord
 from ltr.storage.record_reader import LARGEST_RECORD, Json, read_record
 from ltr.storage.run_directory import METRICS, REPORT
 
-FORMAT: Final = "ltr-leaderboard/2"
+FORMAT: Final = "ltr-leaderboard/3"
 BOARDS = JSON, TSV, MARKDOWN = "leaderboard.json", "leaderboard.tsv", "leaderboard.md"
 
 
@@ -60,6 +60,8 @@ class Row:
     low: float | None = None  # 95 % interval of the metric
     high: float | None = None
     baselines: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    best_baseline: str | None = None
+    over_best_baseline: IntervalRecord | None = None
     best_feature: BestFeature | None = None
     over_best_feature: IntervalRecord | None = None
 
@@ -67,7 +69,7 @@ class Row:
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """leaderboard.json: all runs of a batch, and whether the first is better than the second."""
 
-    format: Literal["ltr-leaderboard/2"] = FORMAT
+    format: Literal["ltr-leaderboard/3"] = FORMAT
     metric: str
     rows: tuple[Row, ...]
     test: WinnersTest | None = None
@@ -136,6 +138,8 @@ def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,
         baselines=record.baselines,
+        best_baseline=record.best_baseline,
+        over_best_baseline=record.over_best_baseline,
         best_feature=record.best_feature,
         over_best_feature=record.over_best_feature,
     )

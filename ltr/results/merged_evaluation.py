@@ -11,13 +11,13 @@ from ltr.config.run import RunConfig
 from ltr.data.candidates import Past
 from ltr.data.none_of_these_groups import left_out_warnings
 from ltr.errors import UsageError
-from ltr.evaluation.baselines import baseline_rankings
-from ltr.evaluation.best_single_feature import BestFeature
+from ltr.evaluation.baselines import BEST_FEATURE
 from ltr.evaluation.bootstrap import intervals, resampled_units
-from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
+from ltr.evaluation.evaluate import Evaluation, Rules
 from ltr.evaluation.metrics.classification_counts import CandidateCounts
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import Curve, Drawn, Measure, Pooled
+from ltr.evaluation.ranking import Ranking
 from ltr.results.breakdown import Breakdown
 from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking, lead_of, nothing_right
 from ltr.results.hits_and_mistakes_by_tool import ToolCounts, add_tools
@@ -25,8 +25,8 @@ from ltr.results.instructive_examples import MOST_EACH
 from ltr.results.metric_sums import Sums
 from ltr.serving.training_trace_marks import seen_traces_warnings
 from ltr.storage.evaluation_records import ExampleRecord
+from ltr.storage.training_record import TrainingRecord
 
-BEST_FEATURE = "best_feature"
 VECTORS = ("rank", "tied", "num_positives", "num_found", "num_candidates")
 Column = TypeVar("Column", FloatArray, IntArray)
 COUNTS = ("num_queries", "num_tied", "num_no_relevant", "num_one_candidate")
@@ -68,7 +68,8 @@ class EvaluatedPart:
     counted: CandidateCounts
     beside: dict[str, Sums]  # of the baselines
     ranges: dict[str, Sums]  # of the worst and the best order of ties
-    best_top1: FloatArray | None  # Top-1 of the best feature, of each query
+    compared_top1: dict[str, FloatArray]  # Top-1 of the best baseline and the best single column, of each query
+    left_out: Mapping[str, str]  # baselines that are not compared, and why
     traces: IntArray  # of each query, counted from 0
     num_traces: int
     answers: Breakdown | None
@@ -83,18 +84,15 @@ class EvaluatedPart:
     warnings: tuple[str, ...]
 
 
-def beside_part(
-    evaluated: EvaluatedRanking, best: BestFeature, names: Sequence[str], *, are_pooled: bool
-) -> tuple[dict[str, Sums], Evaluation]:
-    """The sums of each baseline on the groups of a shard, and the evaluation of the best feature."""
-    labels, asked = evaluated.groups.labels, evaluated.evaluation.rules
-    sums, of_best = dict[str, Sums](), evaluated.evaluation
-    others = baseline_rankings(evaluated.phi, labels, evaluated.ranking, asked, best=best, names=names)
-    for name, (ranking, rules) in others.items():
-        other = replace(evaluated, ranking=ranking, evaluation=evaluate_by(ranking, labels, rules))
-        sums[name] = Sums.of(other.evaluation, CandidateCounts.of(other.candidates()) if are_pooled else None)
-        of_best = other.evaluation if name == BEST_FEATURE else of_best
-    return sums, of_best
+def baseline_sums(
+    evaluated: EvaluatedRanking, ranked: Mapping[str, tuple[Ranking, Rules]], *, are_pooled: bool
+) -> dict[str, Sums]:
+    """The sums of each baseline on the groups of a shard."""
+    sums = dict[str, Sums]()
+    for name, evaluation in evaluated.baselines.items():
+        other = replace(evaluated, ranking=ranked[name][0], evaluation=evaluation)
+        sums[name] = Sums.of(evaluation, CandidateCounts.of(other.candidates()) if are_pooled else None)
+    return sums
 
 
 class MergedEvaluation:
@@ -105,7 +103,9 @@ class MergedEvaluation:
         self._values: dict[str, list[FloatArray]] = {}
         self._ranks: dict[str, list[IntArray]] = {}
         self._traces: list[IntArray] = []
-        self._best: list[FloatArray] = []
+        self._compared: dict[str, list[FloatArray]] = {}
+        self._left_out: dict[str, str] = {}
+        self._everywhere: set[str] | None = None  # baselines that every part has
         self._answers: list[IntArray] = []
         self._sums: dict[str, Sums] = {}
         self._numbers = dict.fromkeys((*COUNTS, "traces", "digest", "drawn", "none", "seen", "compared"), 0)
@@ -120,6 +120,8 @@ class MergedEvaluation:
         self._first = self._first or part
         self._counted = part.counted if self._counted is None else self._counted + part.counted
         self._add_vectors(part)
+        self._left_out |= part.left_out
+        self._everywhere = part.beside.keys() & (part.beside.keys() if self._everywhere is None else self._everywhere)
         for name, sums in {**part.beside, **{f"ties {name}": sums for name, sums in part.ranges.items()}}.items():
             self._sums[name] = self._sums[name] + sums if name in self._sums else sums
         numbers = {name: getattr(part.evaluation, name) for name in COUNTS}
@@ -140,23 +142,25 @@ class MergedEvaluation:
         for name in VECTORS:
             self._ranks.setdefault(name, []).append(getattr(part.evaluation, name))
         self._traces.append(part.traces + self._numbers["traces"])
-        if part.best_top1 is not None:
-            self._best.append(part.best_top1)
+        for name, column in part.compared_top1.items():
+            self._compared.setdefault(name, []).append(column)
         if part.answers is not None:
             self._answers.append(part.answers.codes.astype(np.int8))
 
-    def result(self, split: str, best: BestFeature | None) -> EvaluatedShards:
+    def result(self, split: str, training: TrainingRecord) -> EvaluatedShards:
         """The evaluation of all shards. What was kept of them is given back, so that it is asked for once."""
         if self._first is None or self._counted is None:
             raise UsageError("no shard was evaluated")
         evaluation, traces = self._evaluation(self._counted), np.concatenate(self._traces)
         self._traces.clear()
         clusters = resampled_units(traces)
-        beside = {name: sums for name, sums in self._sums.items() if not name.startswith("ties ")}
+        beside = {name: sums for name, sums in self._sums.items() if name in (self._everywhere or ())}
         ranges = {name.removeprefix("ties "): sums for name, sums in self._sums.items() if name.startswith("ties ")}
         bounds = {name: bound for name, bound in self._counted.error_bounds.items() if self._is_asked(name)}
-        top1 = np.concatenate(self._best) if self._best else None
-        lead = None if top1 is None else lead_of(evaluation.values[TOP1], top1, traces, self._config.seed)
+        ours, seed = evaluation.values[TOP1], self._config.seed
+        theirs = {name: columns for name, columns in self._compared.items() if name in beside}
+        leads = {name: lead_of(ours, top1, traces, seed) for name, top1 in _joined(theirs).items()}
+        compared = training.baselines.compared
         return EvaluatedShards(
             split=split,
             evaluation=evaluation,
@@ -167,8 +171,11 @@ class MergedEvaluation:
             extremes={
                 name: self._means_alone(sums, evaluation) for name, sums in ranges.items() if evaluation.num_tied
             },
-            best_feature=best if beside else None,
-            over_best_feature=lead,
+            best_baseline=compared if compared in leads else None,
+            over_best_baseline=leads.get(compared),
+            best_feature=training.best_feature if BEST_FEATURE in leads else None,
+            over_best_feature=leads.get(BEST_FEATURE),
+            left_out=self._left_out,
             answers=self._breakdown(),
             counts={"num_none": self._numbers["none"]},
             is_seen=split == "given" and self._numbers["seen"] > 0,

@@ -33,8 +33,11 @@ def metrics_record(evaluated: Evaluated) -> MetricsRecord:
         rules=_rules(evaluated),
         counts=_counts(evaluated),
         baselines={name: baseline.means for name, baseline in evaluated.baselines.items()},
+        best_baseline=evaluated.best_baseline,
+        over_best_baseline=None if evaluated.over_best_baseline is None else _interval(evaluated.over_best_baseline),
         best_feature=evaluated.best_feature,
         over_best_feature=None if evaluated.over_best_feature is None else _interval(evaluated.over_best_feature),
+        left_out=dict(evaluated.left_out),
         ranges=ranges(evaluated),
         folds=None
         if folds is None

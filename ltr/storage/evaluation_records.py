@@ -12,7 +12,7 @@ from ltr.evaluation.abstention_measures import AbstentionMeasures
 from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.none_of_these_measures import NoneMeasures
 
-METRICS_FORMAT: Final = "ltr-metrics/2"
+METRICS_FORMAT: Final = "ltr-metrics/3"
 METRICS_VERSION = 1  # rises when a metric of the same name becomes another number; such results are not compared
 
 
@@ -100,14 +100,17 @@ class BreakdownRecord(msgspec.Struct):
 class MetricsRecord(msgspec.Struct, kw_only=True):
     """metrics.json: the means, and apart from them all that is known of how they came about."""
 
-    format: Literal["ltr-metrics/2"]
+    format: Literal["ltr-metrics/3"]
     metrics: dict[str, float | None]
     intervals: dict[str, IntervalRecord]
     rules: RulesRecord
     counts: CountsRecord
     baselines: dict[str, dict[str, float | None]] = {}
+    best_baseline: str | None = None  # of those that need no training: the best on the training groups
+    over_best_baseline: IntervalRecord | None = None  # how much greater Top-1 is than by that ranking
     best_feature: BestFeature | None = None  # the column that the baseline of that name ranks by
     over_best_feature: IntervalRecord | None = None  # how much greater Top-1 is than by that column
+    left_out: dict[str, str] = {}  # baselines that are not compared, and why
     ranges: dict[str, RangeRecord] = {}
     error_bounds: dict[str, float] = {}  # of metrics that are counted in bins: how far each can be from the exact one
     folds: FoldsRecord | None = None
@@ -178,7 +181,7 @@ class CandidateRecord(msgspec.Struct):
     probability: float
     score: float
     place: int
-    is_chosen_by_best_feature: bool
+    is_chosen_by_baseline: bool
     contributions: list[float]  # of the features of the example
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ltr.arrays import LARGEST, Array, FloatArray
 from ltr.data.schema import Kind
 from ltr.errors import DataError, FileError, LtrError
+from ltr.evaluation.baselines import COMPARED
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.crash_recovery import put_back
 from ltr.files.npz import read_arrays, write_arrays
@@ -28,7 +29,7 @@ from ltr.training.none_logit import NoneLogit
 from ltr.training.nonlinear_terms import NO_TERMS, Terms
 from ltr.training.piecewise_linear_curves import Knots
 
-FORMAT: Final = "ltr-model/2"
+FORMAT: Final = "ltr-model/3"
 LARGEST_DOCUMENT, LARGEST_ARRAYS = 16 << 20, 512 << 20
 MODEL, ARRAYS = "model.json", "model.npz"
 UNBOUNDED = (-math.inf, math.inf)
@@ -54,7 +55,7 @@ class StoredModel:
 class ModelRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """model.json."""
 
-    format: Literal["ltr-model/2"]
+    format: Literal["ltr-model/3"]
     kind: Kind
     features: list[FeatureRecord]
     weights: list[float]  # of the features; those of knots stand with their feature
@@ -118,12 +119,14 @@ def load_model(path: AnyPath) -> StoredModel:
 def _restored_model(record: ModelRecord, arrays_file: Path) -> StoredModel:
     """The model of the record, whose fields must fit together and to the arrays in the file."""
     names, best = tuple(feature.name for feature in record.features), record.training.best_feature
-    if not len(names) == len(set(names)) == len(record.weights) > 0 or best.name not in names:
+    if not len(names) == len(set(names)) == len(record.weights) > 0:
         raise DataError(f"{len(record.weights)} weights do not fit the features {', '.join(names)}")
     if record.none and record.none.relevance not in ("", *names):
         raise DataError(f"none reads the column {record.none.relevance}; the features are {', '.join(names)}")
-    if abs(best.sign) != 1:
-        raise DataError(f"the sign of its best feature is {best.sign}; 1 or -1 is needed")
+    if abs(best.sign) != 1 or not best.name:  # folds may have left the column itself out
+        raise DataError(f"its best feature is {best.name!r} with the sign {best.sign}; a name with 1 or -1 is needed")
+    if (compared := record.training.baselines.compared) not in COMPARED:
+        raise DataError(f"it is compared with {compared!r}; one of {', '.join(COMPARED)} is needed")
     arrays: dict[str, Array] = {}
     if record.arrays is not None:
         if _digest(read_bytes(arrays_file, limit=LARGEST_ARRAYS)) != record.arrays:

@@ -11,6 +11,7 @@ from ltr.errors import FileError
 from ltr.files.reading import read_bytes
 
 LARGEST_RECORD = 256 << 20  # metrics.json has a value for each part of a breakdown
+EARLIER = ("/1", "ltr-model/2", "ltr-metrics/2", "ltr-leaderboard/2")
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 Document = TypeVar("Document")
 Json = Any  # a value of plain JSON whose shape is somebody else's
@@ -28,8 +29,8 @@ def read_record(path: Path, kind: Callable[..., Document], *, limit: int = LARGE
 
 
 def refuse_earlier(path: Path, document: Json) -> None:
-    """Raise for a file of format 1, or for metrics as they were written before they had a format."""
+    """Raise for a file of an earlier format, or for metrics as they were written before they had one."""
     name = document.get("format") if isinstance(document, dict) else None
     is_flat = isinstance(document, dict) and name is None and "num_queries" in document
-    if is_flat or (isinstance(name, str) and name.startswith("ltr-") and name.endswith("/1")):
+    if is_flat or (isinstance(name, str) and name.startswith("ltr-") and name.endswith(EARLIER)):
         raise FileError(str(path), "made by an earlier version; train (featurise, evaluate, bench) again")

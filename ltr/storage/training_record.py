@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 import msgspec
 import numpy as np
 
+from ltr.evaluation.baselines import BEST_FEATURE
 from ltr.evaluation.best_single_feature import BestFeature
 
 if TYPE_CHECKING:
@@ -119,6 +120,15 @@ class EpochRecord(msgspec.Struct, omit_defaults=True):
     valid: float | None = None
 
 
+class BaselinesRecord(msgspec.Struct):
+    """Rankings that need no training: the one that results are compared with, and what each has in training."""
+
+    compared: str = BEST_FEATURE
+    top1: dict[str, float] = {}  # of the training groups
+    left_out: dict[str, str] = {}  # which are not compared, and why
+    uses: dict[str, Annotated[int, msgspec.Meta(ge=1)]] = {}  # how often a tool, or a type of graphs, was right
+
+
 class TrainingRecord(msgspec.Struct, kw_only=True):
     """A training: its objective and distance to the optimum, the weights with their standard errors, its warnings."""
 
@@ -148,7 +158,8 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
     errors: ErrorsRecord = msgspec.field(default_factory=ErrorsRecord)
     watched: WatchedRecord | None = None
     warnings: list[str] = []
-    best_feature: BestFeature = NO_FEATURE
+    best_feature: BestFeature = NO_FEATURE  # of all columns that were made, also those that folds left out
+    baselines: BaselinesRecord = msgspec.field(default_factory=BaselinesRecord)
     traces: list[str] = []  # short hashes of the traces it learned from
     answers: list[str] = []  # short hashes of the tools that were right
     past: str = ""  # what came before its queries: logged, or labels; "": nothing was known
@@ -161,7 +172,6 @@ def training_record(
     model: "Model",
     diagnosis: "Diagnosis",
     names: Sequence[str],
-    best_feature: BestFeature = NO_FEATURE,
     *,
     is_l2_chosen: bool = False,
 ) -> TrainingRecord:
@@ -200,7 +210,6 @@ def training_record(
         errors=errors_record(diagnosis),
         watched=None if training.watched is None else watched_record(training.watched),
         warnings=list(diagnosis.warnings(model, names, is_l2_chosen=is_l2_chosen)),
-        best_feature=best_feature,
     )
 
 
