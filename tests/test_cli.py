@@ -836,9 +836,9 @@ intervals resample whole traces: the queries of one depend on each other
 top# #: good (usable above #, good above #, excellent above #)
 fewer than # queries: differences of a few hundredths are chance
 too little was measured to be sure: # traces; the intervals promise too much
-top# over similarity: # [#, #] (# %, by # traces: too few)
-top# over best single column tool.coop: # [#, #] (# %, by # traces: too
-few)
+top# over BM#: # [#, #] (# %, by # traces: too few)
+top# over best single column tool.coop: # [#, #] (# %, by #
+ traces: too few)
 
 feature weight loss without
 tool.rel # #
