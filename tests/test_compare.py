@@ -92,6 +92,17 @@ def test_the_numbers_are_those_of_the_formulas(two):
         assert (row.wins, row.ties, row.losses) == ((paired > 0).sum(), (paired == 0).sum(), (paired < 0).sum())
 
 
+def test_no_p_is_said_to_be_0(tmp_path, cli):
+    runs = [kept(tmp_path, "none", 1, skill=0.0), kept(tmp_path, "all", 1, skill=9.0)]
+    shown = cli.good("compare", *runs, "--format", "human")
+    (t_line,) = [line for line in shown.splitlines() if line.startswith("paired t p")]
+    assert t_line.count("< 0.0001") == 4
+    assert "0.0000" not in shown
+    cli.good("report", *runs, "-o", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "&lt; 0.0001" in page
+
+
 def test_holm_counts_every_difference_of_every_run(tmp_path, two):
     comparison = compare([*two, kept(tmp_path, "c", 3)])
     found = [row for run in comparison.runs for row in run.differences]

@@ -7,7 +7,7 @@ from ltr.cli.output import emphasis, table_lines, wrapped
 from ltr.errors import count
 from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible
-from ltr.reporting.number_formats import between, fixed
+from ltr.reporting.number_formats import between, p_value
 from ltr.reporting.table import Table
 from ltr.reporting.text_alignment import shortened
 
@@ -54,7 +54,7 @@ def conclusion_lines(bench: "BenchRecord") -> list[str]:
     lead = ""
     for test in bench.comparisons[:1]:  # the best against the next
         ends = between(test.low, test.high, DIFFERENCE.on_terminal)
-        lead = f", {test.difference:+.3f} {ends} over {visible(test.b)} (Holm p {fixed(test.p_holm, 4)})"
+        lead = f", {test.difference:+.3f} {ends} over {visible(test.b)} (Holm p {p_value(test.p_holm)})"
     balance = f"best balance, {rules.deciding} / (mean seconds * {rules.cost_weight:g})"
     return [
         f"best quality: {visible(chosen.best_quality or '-')}{lead}",

@@ -9,7 +9,7 @@ from ltr.files.path_arguments import AnyPath
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.leaderboard_table import lead_text, leaderboard_table, setting_text
 from ltr.reporting.metric_titles import title_of
-from ltr.reporting.number_formats import short, signed, span
+from ltr.reporting.number_formats import p_value, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.results.leaderboard import Leaderboard, Row
@@ -38,7 +38,7 @@ def _conclusions(board: Leaderboard, complete: int, failed: int) -> Iterator[str
     """Which run is first, whether that is sure, and what is missing."""
     test = board.test
     if test:
-        by = f"{signed(test.difference)} {title_of(test.metric)}, 95 % {span(test.low, test.high)}, p {short(test.p)}"
+        by = f"{signed(test.difference)} {title_of(test.metric)}, 95 % {span(test.low, test.high)}, p {p_value(test.p)}"
         is_sure = test.low is not None and test.high is not None and not test.low <= 0 <= test.high
         what = "and better than" if is_sure else "but not significantly different from"
         yield f"{test.winner} is first, {what} {test.runner_up}: {by}."

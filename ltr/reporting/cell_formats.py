@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ltr.reporting.number_formats import between, milliseconds, share, short, signed, span, weight
+from ltr.reporting.number_formats import between, milliseconds, p_value, share, short, signed, span, weight
 
 
 class Bounds(NamedTuple):
@@ -36,7 +36,7 @@ COUNT = Kind("{:,}".format, "{:,}".format)
 SHARE = Kind("{:.3f}".format, share)
 DIFFERENCE = Kind("{:+.3f}".format, signed)
 EFFECT = Kind("{:+.2f}".format, signed)
-PROBABILITY = Kind("{:.4f}".format, short)  # of a test
+PROBABILITY = Kind(p_value, p_value)  # of a test
 SCORE = Kind("{:.3f}".format, short)
 AMOUNT = Kind("{:.4g}".format, short)
 LOSS = Kind("{:.4f}".format, short)

@@ -13,7 +13,7 @@ from ltr.reporting.conclusions import doubt_text, lead_sentences
 from ltr.reporting.metric_differences_table import differences_table
 from ltr.reporting.metric_tables import interval_of
 from ltr.reporting.metric_titles import shown_baselines, title_of
-from ltr.reporting.number_formats import share, short, signed, span
+from ltr.reporting.number_formats import p_value, share, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.table import Column, Table
 from ltr.reporting.weights_and_curves import weight_or_curve
@@ -73,7 +73,7 @@ def _conclusion(comparison: Comparison, compared: RunComparison) -> str:
     """Whether the run is better by the metric that its queries are sorted by."""
     decisive = next(paired for paired in compared.differences if paired.metric == comparison.changed_by)
     low, high = decisive.low, decisive.high
-    tests = f"p {short(decisive.holm_p)} where all {count(comparison.family, 'test')} are counted (Holm)"
+    tests = f"p {p_value(decisive.holm_p)} where all {count(comparison.family, 'test')} are counted (Holm)"
     what = f"{signed(decisive.difference)} {title_of(decisive.metric)}, 95 % {span(low, high)}, {tests}"
     if low is None or high is None or low <= 0 <= high or decisive.holm_p >= SIGNIFICANT:
         return f"{compared.run} is not significantly different from {comparison.baseline}: {what}."

@@ -12,7 +12,7 @@ from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
 from ltr.reporting.cell_formats import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds
 from ltr.reporting.metric_sentences import span_text
 from ltr.reporting.metric_titles import TITLES, WITHOUT_TRAINING, title_of
-from ltr.reporting.number_formats import between, fixed, listed, without_zero
+from ltr.reporting.number_formats import between, fixed, listed, p_value, without_zero
 from ltr.reporting.table import Column, Medium, Table, TableRow, Value
 from ltr.reporting.text_alignment import shortened
 from ltr.results.flat_metrics import OVER_BEST
@@ -148,5 +148,5 @@ def verdict(board: Leaderboard) -> str:
     if test is None:
         return f"The first two were not tested against each other: {board.untested}."
     ends = "-" if test.low is None or test.high is None else f"{test.low:+.3f} to {test.high:+.3f}"
-    by = f"{test.difference:+.3f} {test.metric} (95 % {ends}, p = {test.p:.4f})"
+    by = f"{test.difference:+.3f} {test.metric} (95 % {ends}, p {p_value(test.p)})"
     return f"{test.winner} against {test.runner_up}: {by}."

@@ -105,6 +105,15 @@ def weight(value: float) -> str:
     return f"{value:+.3f}" if value == 0 or 5e-4 <= abs(value) < LARGE else f"{value:+.3g}"
 
 
+def p_value(value: float) -> str:
+    """A p of a test, of which no test says that it is 0.
+
+    >>> p_value(0.04214), p_value(0.00002)
+    ('0.0421', '< 0.0001')
+    """
+    return f"{value:.4f}" if value >= 1e-4 else "< 0.0001"
+
+
 def milliseconds(value: float) -> str:
     """Milliseconds on a terminal, in three digits that say something.
 
