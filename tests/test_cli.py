@@ -595,7 +595,7 @@ def test_a_weight_that_vanishes_beside_another_is_told_with_its_line(cli):
 
 
 def test_a_percentage_is_told_how_a_share_is_written(tools, cli):
-    said = "'20%': write a share as a number between 0 and 1, such as 0.2"
+    said = "--test: data.test: '20%': write a share as a number between 0 and 1, such as 0.2"
     assert cli.refused("train", "train.jsonl", "-o", "x", "--test", "20%") == (2, said)
 
 
@@ -627,6 +627,36 @@ def test_a_config_is_checked_rendered_and_described(cli):
         "error: ltr.yaml:1:1: trian: unknown key; did you mean train?\n"
         "error: ltr.yaml:2:1: seed: 'x' is not an integer\n"
     )
+
+
+def test_a_config_is_not_good_while_a_file_that_it_names_is_missing(cli):
+    written("here.jsonl", tool_rows(range(3)))
+    Path("c").mkdir()
+    Path("c/ltr.yaml").write_text(
+        'data:\n  train: [../here.jsonl, gone.jsonl]\n  valid: "0.2"\n  test: h*.jsonl\n  tools: ~/no/tools.json\n'
+    )
+    assert cli.run("config", "check", "c/ltr.yaml") == 2
+    home = str(Path("~/no/tools.json").expanduser())
+    share = "; a share is a number between 0 and 1 without quotes, such as 0.2"
+    assert cli.err == (
+        "error: c/ltr.yaml:2:26: data.train[1]: c/gone.jsonl: no such file or directory\n"
+        f"error: c/ltr.yaml:3:3: data.valid: c/0.2: no such file or directory{share}\n"
+        f"error: c/ltr.yaml:4:3: data.test: c/h*.jsonl: no regular file matches{share}\n"
+        f"error: c/ltr.yaml:5:3: data.tools: {home}: no such file or directory\n"
+    )
+    Path("c/ltr.yaml").write_text("data: {train: ../here.jsonl, test: 0.2}\nsweep: {train.l2: [1, 2]}\n")
+    cli.good("config", "check", "c/ltr.yaml")
+    assert cli.run("config", "check", "c/ltr.yaml", "--set", "sweep.data.tools=[a.json]") == 2
+    assert cli.err == "error: --set sweep.data.tools: data.tools: a.json: no such file or directory\n"
+
+
+@pytest.mark.parametrize("name", ["valid", "test", "calibrate"])
+@pytest.mark.parametrize("command", ["config check", "run", "config render"])
+def test_a_percentage_in_a_config_is_no_file(cli, command, name):
+    written("s.jsonl", tool_rows(range(9)))
+    Path("ltr.yaml").write_text(f'data:\n  train: s.jsonl\n  {name}: "20%"\n')
+    told = f"ltr.yaml:3:3: data.{name}: '20%': write a share as a number between 0 and 1, such as 0.2"
+    assert cli.refused(*command.split(), "ltr.yaml") == (2, told)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ltr.cli.config_of_flags import configured, configured_points
+from ltr.cli.config_of_flags import configured, written
 from ltr.cli.options import Code, Quiet, Sets
 from ltr.cli.output import note, show_json, show_yaml
 from ltr.cli.usage_errors import CommandGroup
@@ -23,9 +23,13 @@ File = Annotated[str, typer.Argument(metavar="CONFIG", help="The config; - is st
 @app.command()
 def check(config: File, sets: Sets = None, code: Code = None, quiet: Quiet = False) -> None:
     """Say everything that is wrong with a config."""
-    runs = len(configured_points(config, sets, ()))
+    from ltr.config.sweeps import expanded, refuse_missing_files
+
+    document = written(config, sets, ())
+    points = expanded(document, config)
+    refuse_missing_files(document, points)
     if not quiet:
-        note(f"{visible(config)}: good{f', {runs} runs' if runs > 1 else ''}")
+        note(f"{visible(config)}: good{f', {len(points)} runs' if len(points) > 1 else ''}")
 
 
 @app.command("render")

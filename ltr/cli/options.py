@@ -70,11 +70,9 @@ def whole_or_number(text: str | None) -> Any:
 
 
 def samples_or_share(text: str | None) -> Any:
-    """A share when the text is a number, else files; a percentage is neither."""
+    """A share when the text is a number, else files."""
     if text is None:
         return None
-    if text.endswith("%"):
-        raise UsageError(f"{text!r}: write a share as a number between 0 and 1, such as 0.2")
     try:
         return float(text)
     except ValueError:

@@ -12,6 +12,7 @@ from ltr.config.run import RunConfig, checked
 from ltr.configtext import dataclass_checks
 from ltr.configtext.config_file import read_document
 from ltr.configtext.parsed_document import Document, KeyPath, Value, path_text, value_text
+from ltr.data.config import missing_files
 from ltr.errors import MOST_PROBLEMS_SHOWN, ConfigError, Place, Problem
 from ltr.files.path_arguments import AnyPath
 from ltr.files.safe_file_names import safe_name
@@ -66,6 +67,19 @@ def expanded(document: Document, path: AnyPath | None = None) -> tuple[Point, ..
         problems += error.problems
     _refuse(document, problems)
     return (Point(config, {}),)
+
+
+def refuse_missing_files(document: Document, points: Iterable[Point]) -> None:
+    """Raise a ConfigError that names every file of the runs that is not there; the runs are those of the document."""
+    sweep, problems = document.value.get(SWEEP), {}
+    swept_places = (
+        {axis.path: axis.places[0] for axis in _axes(document, sweep, (SWEEP,))} if isinstance(sweep, dict) else {}
+    )
+    for point in points:
+        for path, problem in missing_files(point.config.data):
+            place = swept_places.get(path_text(path[:2]), document.place(path))
+            problems[path, problem] = Problem(place, path_text(path), problem)
+    _refuse(document, problems.values())
 
 
 def _axes(document: Document, sweep: Mapping[str, Value], above: KeyPath) -> Iterator[Axis]:

@@ -1,16 +1,20 @@
 """The section `data` of a config: where samples and catalogues lie, and how held-out data are split off."""
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ltr.configtext.parsed_document import Document
+from ltr.configtext.parsed_document import Document, KeyPath
 from ltr.data.source_files import GIVEN_IN_PYTHON
-from ltr.files.path_arguments import STDIN
+from ltr.errors import FileError
+from ltr.files.path_arguments import STDIN, expand
 from ltr.files.relative_paths import path_from, path_to
 
 PATHS = ("train", "valid", "test", "calibrate", "tools", "graphs")
+SHARES = ("valid", "test", "calibrate")  # paths, or shares of the training traces
+NO_SHARE = "; a share is a number between 0 and 1 without quotes, such as 0.2"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +49,12 @@ class DataConfig:
             names = value if isinstance(value, tuple) else (value,)
             if any(isinstance(name, str) and not name.strip() for name in names):
                 wrong.append(f"{key} is blank; a path is needed")
-        for key in ("valid", "test", "calibrate"):
+        for key in SHARES:
             share = getattr(self, key)
             if isinstance(share, float) and not 0 < share < 1:
                 wrong.append(f"{key} {share} is not a share between 0 and 1")
+            if isinstance(share, str) and share.endswith("%"):
+                wrong.append(f"{key} {share!r}: write a share as a number between 0 and 1, such as 0.2")
         if isinstance(self.negatives, int) and self.negatives < 1:
             wrong.append(f"negatives {self.negatives} is no number of candidates; catalogue, or 1 or more, is needed")
         if wrong:
@@ -79,6 +85,23 @@ def _rename(data: DataConfig, keys: Iterable[str], renamed: Callable[[str], str]
             changed = tuple(name if name in (STDIN, *GIVEN_IN_PYTHON) else renamed(name) for name in names)
             changes[key] = changed[0] if isinstance(value, str) else changed
     return replace(data, **changes)
+
+
+def missing_files(data: DataConfig) -> Iterator[tuple[KeyPath, str]]:
+    """Each file or glob of the section that stands for no file: where it is written, and what is wrong with it."""
+    for key in PATHS:
+        value = getattr(data, key)
+        several = isinstance(value, tuple)
+        for index, name in enumerate(value if several else (value,)):
+            if not isinstance(name, str) or name in (STDIN, *GIVEN_IN_PYTHON):
+                continue
+            try:
+                problem = "" if all(map(os.path.exists, expand(name))) else f"{name}: no such file or directory"
+            except FileError as error:
+                problem = str(error)
+            if problem:
+                at = ("data", key, index) if several else ("data", key)
+                yield at, problem + (NO_SHARE if key in SHARES else "")
 
 
 def source_names(data: DataConfig) -> tuple[str | tuple[str, ...], ...]:
