@@ -13,6 +13,11 @@ import ltr
 from ltr.cli import main
 from ltr.cli.commands import CommandTable
 
+PARTLY_SEEN = (
+    "these figures are partly of queries whose answers it has seen, and say little of new ones; measure on traces "
+    "that it has not seen, such as those that `ltr train --test 0.2` keeps apart"
+)
+SEEN = PARTLY_SEEN.replace("are partly of", "are of")
 WORDS = ("weather", "news", "stock", "map", "mail", "calendar", "music", "photo", "movie", "train")
 
 

@@ -1,6 +1,7 @@
 """Abstaining: the threshold by conformal risk control, the exact limit, the temperature, and what is said of them."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -326,6 +327,59 @@ def test_commands_make_the_promise_in_its_words_and_call_nothing_else_one(cli):
     assert "Risk against coverage" in page
     assert {"coverage", "risk"} <= set(json.loads(Path("r/curves.json").read_text(encoding="utf-8"))["risk_coverage"])
     assert PROMISE[1:] in card(read_run("r"))
+
+
+def wrong_test_data(path):
+    """Queries that name one tool while another is right: a model that learned to go by the name is wrong."""
+    return written(path, [row | {"trace_id": f"w{row['trace_id']}", "label": 1 - row["label"]} for row in named_rows()])
+
+
+def named_rows():
+    """Queries that name their right tool, beside one other."""
+    for row in tool_rows(range(60)):
+        if row["tool"].removeprefix("get_") in row["query"]:
+            other = "get_news" if row["tool"] != "get_news" else "get_mail"
+            yield from (row, row | {"tool": other, "label": 0})
+
+
+def test_every_command_that_measures_says_first_that_the_promise_is_not_kept(cli):
+    written("s.jsonl", named_rows())
+    wrong_test_data("wrong.jsonl")
+    flags = ("--abstain", "risk=0.3", "--trainer", "newton", "--features", "tool.rel", "--encoder", "hash")
+    risk = (
+        r"\d\.\d{3} \[0\.[3-9]\d\d, \d\.\d{3}\] of all queries were answered wrongly, and at most 0\.300 was promised"
+    )
+    warning = re.compile(rf"warning: (r: )?the promise of abstaining is not kept: {risk}")
+    for command in (
+        ("train", "s.jsonl", "--test", "wrong.jsonl", "-o", "r", *flags),
+        ("train", "s.jsonl", "--test", "wrong.jsonl", "-o", "r", *flags, "-v", "--overwrite"),
+        ("evaluate", "r", "wrong.jsonl"),
+        ("run", "r/config.yaml", "-o", "runs"),
+    ):
+        shown = cli.good(*command, "--format", "human")
+        first = next(line for line in cli.err.splitlines() if "-v" not in command or line.startswith("warning"))
+        assert warning.fullmatch(first)  # -v writes its log before
+        if command[0] != "run":
+            assert shown.splitlines()[0].endswith("; the promise of abstaining is not kept")
+            assert f"not kept here: {PROMISE}" in " ".join(shown.split())
+            assert not re.search(f"(?m)^{PROMISE}", shown)
+    fields = json.loads(cli.good("evaluate", "r", "wrong.jsonl", "--format", "json"))
+    assert warning.match(cli.err)
+    assert fields["abstention.promised"] == 0.3 < fields["abstention.risk_low"]
+    sentence = "The promise of abstaining is not kept: "
+    cli.good("report", "r", "-o", "page.html")
+    assert f"<li>{sentence}" in Path("page.html").read_text(encoding="utf-8")
+    assert f"- {sentence}" in card(read_run("r"))
+
+
+def test_a_promise_that_is_kept_or_cannot_be_told_is_not_doubted(cli):
+    written("s.jsonl", named_rows())
+    cli.good("train", "s.jsonl", "-o", "r", *PROMISED)
+    cli.good("evaluate", "r", "s.jsonl")
+    assert "not kept" not in cli.err
+    written("one.jsonl", list(named_rows())[:2])  # a single trace has no interval
+    cli.good("evaluate", "r", "one.jsonl")
+    assert "not kept" not in cli.err
 
 
 def test_precision_with_few_traces_answers_nothing_and_says_so(cli):

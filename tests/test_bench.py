@@ -27,6 +27,7 @@ from ltr.rerankers.registry import RerankerChoice, Setting
 from tests import warm
 from tests.builders import tool_lines, write_lines
 from tests.left_processes import is_alive
+from tests.made import SEEN
 
 CODE = """
 import multiprocessing, os, signal, time
@@ -380,7 +381,7 @@ def test_a_run_that_learned_from_the_queries_is_warned_about(samples, tmp_path):
     for path, told in (
         (
             samples,
-            [f"mine: the model was trained on {TRACES} of {TRACES} traces checked: there it looks better than it is"],
+            [f"mine: the model was trained on {TRACES} of {TRACES} traces checked: {SEEN}"],
         ),
         (elsewhere, []),
     ):

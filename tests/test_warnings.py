@@ -12,7 +12,7 @@ from ltr.data.config import DataConfig
 from ltr.data.groups import read_groups
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.pipeline import run
-from tests.made import tool_rows, written
+from tests.made import PARTLY_SEEN, SEEN, tool_rows, written
 
 
 def bare(rows, texts_as=None):
@@ -167,11 +167,13 @@ def test_a_state_belongs_to_the_lines_it_was_written_for(told, cli):
 def test_what_the_model_learned_from_is_noticed_in_whatever_form_it_comes_back(told, cli):
     rows = list(tool_rows(range(25)))
     written("part.jsonl", [row for row in rows if row["trace_id"] in ("t3", "t4")] + list(tool_rows([40, 41])))
-    cli.good("evaluate", "run", "part.jsonl")
-    assert cli.err == "warning: the model was trained on 2 of 4 traces checked: there it looks better than it is\n"
+    shown = cli.good("evaluate", "run", "part.jsonl", "--format", "human")
+    assert cli.err == f"warning: the model was trained on 2 of 4 traces checked: {PARTLY_SEEN}\n"
+    assert shown.splitlines()[0].endswith("(given data, with queries of the training)")
     cli.good("featurize", "train.jsonl", "-m", "run", "-o", "x.npz", "-q")
     cli.good("evaluate", "run", "x.npz")
-    assert cli.err == "warning: the model was trained on 25 of 25 traces checked: there it looks better than it is\n"
+    assert cli.err == f"warning: the model was trained on 25 of 25 traces checked: {SEEN}\n"
+    assert cli.good("evaluate", "run", "test.jsonl", "--format", "human").splitlines()[0].endswith("(given data)")
     assert json.loads(cli.good("evaluate", "run", "test.jsonl", "--format", "json"))["split"] == "given"
 
 
@@ -209,7 +211,7 @@ def test_a_measured_ranking_carries_its_warnings(tmp_path):
     made = run(RunConfig(data=DataConfig(train=str(samples)), encoder="hash"))
     assert made.measured.split == "train"
     assert made.measured.warnings == ()
-    learned_from = "the model was trained on 25 of 25 traces checked: there it looks better than it is"
+    learned_from = f"the model was trained on 25 of 25 traces checked: {SEEN}"
     assert evaluate_router(made.router, read_groups(samples), RunConfig()).warnings == (learned_from,)
     wrong = written(
         tmp_path / "wrong.jsonl", [{**row, "label": 0, "trace_id": f"new {row['trace_id']}"} for row in rows]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.output import emphasis, listing, table_lines, wrapped
 from ltr.errors import count
+from ltr.reporting.abstention_section import NOT_KEPT, measured_texts, rule_texts
 from ltr.reporting.conclusions import doubt_text
 from ltr.reporting.metric_sentences import counts_text, known_headline, known_texts, lacking_text, past_text
 from ltr.reporting.metric_tables import headline_table, metrics_table, parts_table
@@ -23,7 +24,7 @@ MOST_PARTS = MOST_TOOLS = 20
 def measured_lines(measured: "Evaluated", record: "MetricsRecord", trained: str = "trained") -> list[str]:
     """The metrics beside the baselines, and the rules and counts that made them; the record is that of the ranking."""
     lines = [
-        *_counts_lines(record),
+        *_counts_lines(record, is_seen=measured.is_seen),
         *table_lines(metrics_table(record, trained), turned=True),
         *(line for text in (past_text(record), *known_texts(record)) if text for line in wrapped(text)),
         *(line for text in evaluation_rules(record) for line in wrapped(text)),
@@ -44,10 +45,12 @@ def headline_lines(record: "MetricsRecord") -> list[str]:
     ]
 
 
-def _counts_lines(record: "MetricsRecord") -> list[str]:
-    """What was measured."""
+def _counts_lines(record: "MetricsRecord", *, is_seen: bool = False) -> list[str]:
+    """What was measured, and what voids the figures."""
     split = "training" if record.rules.split == "train" else record.rules.split
-    return list(map(emphasis, wrapped(f"{counts_text(record)} ({split} data)")))
+    seen = ", with queries of the training" if is_seen else ""
+    broken = f"; {NOT_KEPT}" if record.abstention is not None and record.abstention.is_broken else ""
+    return list(map(emphasis, wrapped(f"{counts_text(record)} ({split} data{seen}){broken}")))
 
 
 def tool_lines(tools: "list[ToolRecord]") -> list[str]:
@@ -73,9 +76,7 @@ def none_lines(record: "MetricsRecord") -> list[str]:
 
 def abstaining_lines(record: "MetricsRecord", rule: "AbstainRule | None") -> list[str]:
     """What abstaining does to the queries, and what is promised of it."""
-    from ltr.reporting.abstention_section import measured_texts, rule_texts
-
-    texts = [] if rule is None else [*rule_texts(rule)]
+    texts = [] if rule is None else [*rule_texts(rule, record.abstention)]
     texts += [] if record.abstention is None else [*measured_texts(record.abstention, rule)]
     return [line for text in texts for line in wrapped(text)]
 

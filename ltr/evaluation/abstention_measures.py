@@ -25,6 +25,12 @@ class AbstentionMeasures:
     error_high: float | None
     error_limit: float  # the Clopper-Pearson upper limit of it, of one query a trace
     not_promised: tuple[str, ...] = ()  # why what the calibration claims does not apply here
+    promised: float | None = None  # the risk that is promised; None: no risk is
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the interval of the risk lies above what is promised; of a single trace nobody can tell."""
+        return self.promised is not None and self.risk_low is not None and self.risk_low > self.promised
 
 
 def measure_abstention(

@@ -12,7 +12,7 @@ from ltr.evaluation.abstention_measures import measure_abstention, risk_over_cov
 from ltr.experiments.abstention_calibration import MOST_NAMES, confident_answers
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.serving.router import Router
-from ltr.storage.abstain_rule import AbstainRule
+from ltr.storage.abstain_rule import RISK, AbstainRule
 
 
 def with_abstention(measured: EvaluatedRanking, router: Router, *, seed: int) -> EvaluatedRanking:
@@ -31,7 +31,7 @@ def with_abstention(measured: EvaluatedRanking, router: Router, *, seed: int) ->
     of = measure_abstention(answers, rule.threshold, np.random.default_rng(seed))
     return replace(
         measured,
-        abstention=replace(of, not_promised=doubts),
+        abstention=replace(of, not_promised=doubts, promised=rule.level if rule.rule == RISK else None),
         abstains=~is_answered,
         risk_coverage=risk_over_coverage(answers),
     )

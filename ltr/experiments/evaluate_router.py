@@ -19,6 +19,7 @@ from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
+from ltr.reporting.abstention_section import broken_promise
 from ltr.results.evaluated_ranking import (
     EvaluatedRanking,
     beside_baselines,
@@ -75,7 +76,8 @@ def evaluate_router(
         measured = with_leads(beside_baselines(measured, *beside, router), config.seed)
     seen, compared = seen_traces(router, groups.candidates) if split == "given" else (0, 0)
     unused = none_warnings(groups, "test data: " if split == "test" else "") if router.none is None else ()
-    before = (*seen_traces_warnings(seen, compared), *unused, *candidate_warnings(router, groups.candidates))
+    first = (*broken_promise(measured.abstention), *seen_traces_warnings(seen, compared))
+    before = (*first, *unused, *candidate_warnings(router, groups.candidates))
     is_missed = tools and split == "train" and (config.evaluate.catalogue or not groups.candidates.is_logged.all())
     before = (*before, NOT_SERVED) if is_missed else before
     warnings = (*before, *measured.warnings, *outdone_warnings(measured))

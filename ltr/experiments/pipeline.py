@@ -32,6 +32,7 @@ from ltr.experiments.training_columns import Prepared
 from ltr.features.learned_states import named_parts
 from ltr.features.prior_weights import prior_of
 from ltr.logs import stage
+from ltr.reporting.abstention_section import broken_promise
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.evaluation_rules import rules
 from ltr.results.tools_seen_in_training import answer_marks
@@ -118,7 +119,8 @@ def run(
         best_column=lambda asked: (best_column.applied(asked.candidates) if data.test else best_column.phi)[:, 0],
     )
     doubts = choice_warnings(config, settings, folds, model.training.watched)
-    warnings = tuple(dict.fromkeys((*data.warnings, *doubts, *prepared.warnings, *measured.warnings)))
+    first = broken_promise(measured.abstention)
+    warnings = tuple(dict.fromkeys((*first, *data.warnings, *doubts, *prepared.warnings, *measured.warnings)))
     measured = replace(measured, folds=folds)
     if prepared.features:
         router = replace(router, tools=tools_to_rank(groups.candidates, config.data))

@@ -15,15 +15,26 @@ from ltr.storage.run_contents import RunContents
 LISTED = 20  # thresholds of the table
 
 
-def rule_texts(rule: AbstainRule) -> Iterator[str]:
-    """How the threshold was chosen, and what it promises, a sentence each."""
+NOT_KEPT = "the promise of abstaining is not kept"
+
+
+def broken_promise(of: AbstentionMeasures | None) -> Iterator[str]:
+    """That more was answered wrongly than is promised, where the interval leaves no doubt."""
+    if of is not None and of.is_broken:
+        risk = f"{share(of.risk)} {span(of.risk_low, of.risk_high)}"
+        yield f"{NOT_KEPT}: {risk} of all queries were answered wrongly, and at most {share(of.promised)} was promised"
+
+
+def rule_texts(rule: AbstainRule, measured: AbstentionMeasures | None) -> Iterator[str]:
+    """How the threshold was chosen, and what it promises, a sentence each; the promise beside what was measured."""
     of = f"{count(rule.traces, 'calibration trace')}, {count(rule.queries, 'query', 'queries')}"
     if rule.threshold is None:
         yield f"abstains always: too few traces for {rule.rule} {rule.level:g} ({of}); none of the thresholds has it"
         return
     yield f"abstains unless the first choice is more probable than {share(rule.threshold)} ({of})"
     if rule.rule == RISK:
-        yield promise(rule.level)
+        is_broken = measured is not None and measured.is_broken
+        yield f"{'not kept here: ' if is_broken else ''}{promise(rule.level)}"
     error = (
         "" if rule.error is None else f", of the answered {share(rule.error)} (upper limit {share(rule.error_limit)})"
     )
@@ -50,7 +61,7 @@ def abstaining_section(run: RunContents) -> list[Section]:
     if run.model is None or run.model.abstain is None:
         return []
     rule = run.model.abstain
-    texts: list[Block] = [Text(_sentence(text)) for text in rule_texts(rule)]
+    texts: list[Block] = [Text(_sentence(text)) for text in rule_texts(rule, run.metrics.abstention)]
     if run.metrics.abstention is not None:
         texts += [Text(_sentence(text)) for text in measured_texts(run.metrics.abstention, rule)]
     drawn = run.curves.get("risk_coverage", {})

@@ -6,6 +6,7 @@ from pathlib import Path
 from ltr.errors import count
 from ltr.evaluation.baselines import baseline_title
 from ltr.evaluation.metrics.ranking_measures import TOP1
+from ltr.reporting.abstention_section import broken_promise
 from ltr.reporting.metric_tables import interval_of
 from ltr.reporting.metric_titles import leads
 from ltr.reporting.number_formats import listed, percent, share, short, signed, span
@@ -24,7 +25,8 @@ def conclusions(run: RunContents) -> tuple[str, ...]:
     training = run.model.training if run.model else None
     counts = run.metrics.counts
     is_enough = counts.interval_num_units >= FEWEST
-    sentences = list(_quality(run.metrics))
+    broken = [f"{text[0].upper()}{text[1:]}." for text in broken_promise(run.metrics.abstention)]
+    sentences = [*broken, *_quality(run.metrics)]
     if doubt := doubt_text(run.metrics):
         sentences.append(f"{doubt[0].upper()}{doubt[1:]}.")
     elif is_enough:

@@ -43,7 +43,8 @@ def card(run: RunContents) -> str:
 def abstaining_limits(run: RunContents) -> tuple[str, ...]:
     """When the model abstains, and what that promises."""
     rule = run.model.abstain if run.model else None
-    return () if rule is None else tuple(f"{text[0].upper()}{text[1:]}." for text in rule_texts(rule))
+    texts = () if rule is None else rule_texts(rule, run.metrics.abstention)
+    return tuple(f"{text[0].upper()}{text[1:]}." for text in texts)
 
 
 def none_limit(run: RunContents) -> str:

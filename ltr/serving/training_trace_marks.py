@@ -28,10 +28,15 @@ def seen_traces(model: StoredModel, candidates: Candidates) -> tuple[int, int]:
 
 
 def seen_traces_warnings(seen: int, compared: int) -> Iterator[str]:
-    """A warning where traces were seen in training.
+    """A warning where traces were seen in training, and what to measure on instead.
 
-    >>> list(seen_traces_warnings(1, 2000))
-    ['the model was trained on 1 of 2,000 traces checked: there it looks better than it is']
+    >>> [warning.partition(":")[0] for warning in seen_traces_warnings(1, 2000)]
+    ['the model was trained on 1 of 2,000 traces checked']
     """
     if seen:
-        yield f"the model was trained on {seen:,} of {compared:,} traces checked: there it looks better than it is"
+        share = "" if seen == compared else "partly "
+        yield (
+            f"the model was trained on {seen:,} of {compared:,} traces checked: these figures are {share}of queries "
+            "whose answers it has seen, and say little of new ones; measure on traces that it has not seen, such as "
+            "those that `ltr train --test 0.2` keeps apart"
+        )
