@@ -120,7 +120,10 @@ def test_booleans_in_a_list_of_candidates_are_labels_too():
         ({"query": {1, 2}}, "<list>:2: query: found a value of type set, which samples do not hold"),
         ({"query": b"q"}, "<list>:2: query: found a value of type bytes, which samples do not hold"),
         ({3: "x"}, "<list>:2: found the name 3; a text is needed"),
-        ({"tool": "a"}, "<list>:2: tool: found 'a' again; <list>:1 has it for the same group: keep one of them"),
+        (
+            {"tool": "a", "label": 0},
+            "<list>:2: tool: found 'a' again; <list>:1 has it for the same group: keep one of them",
+        ),
     ],
 )
 def test_errors_name_the_row_and_the_field(change, message):

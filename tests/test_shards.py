@@ -152,8 +152,8 @@ BROKEN = {
     "another query": set_at(101, query="other"),
     "another weight": both(set_at(100, weight=1.0), set_at(101, weight=2.0)),
     "a time that is none": set_at(99, time="yesterday"),
-    "a name twice": lambda lines: lines.append(dict(lines[90])),
-    "a name twice, twice": lambda lines: lines.extend([dict(lines[90]), dict(lines[10])]),
+    "a name twice": lambda lines: lines.append(lines[90] | {"label": 0.5}),
+    "a name twice, twice": lambda lines: lines.extend([lines[90] | {"label": 0.5}, lines[10] | {"label": 0.5}]),
     "a name twice, and a wrong line later": lambda lines: lines.extend([dict(lines[90]), {"tool": 3}]),
     "another query far away, and a wrong line later": lambda lines: lines.extend(
         [{**lines[5], "query": "x", "tool": "more"}, {"tool": 3}]

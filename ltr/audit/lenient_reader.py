@@ -14,7 +14,16 @@ from ltr.arrays import IntArray
 from ltr.audit.findings import EXAMPLES, Finding, error_finding
 from ltr.data.catalogues.graphs import GraphCatalogue, graph_key, own_graph
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.contradictory_candidates import none_errors, none_without_label, repeated_rows, repetition_error
+from ltr.data.contradictory_candidates import (
+    NOTHING_TWICE,
+    REPEATED,
+    Repetitions,
+    merge_repetitions,
+    none_errors,
+    none_without_label,
+    repeated_rows,
+    repetition_error,
+)
 from ltr.data.groups import Groups, group_samples
 from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.json_stream import sample_lines
@@ -213,11 +222,11 @@ def read_leniently(
     reader = LenientReader()
     for path in files:
         reader.read(path)
-    kind, groups = reader.rows.kind, None
+    kind, groups, repeated = reader.rows.kind, None, NOTHING_TWICE
     if kind is None and not reader.errors:
         reader.errors.append(nothing_read(reader.files, reader.rows))
     if kind is not None:
-        samples = as_samples(kind, reader.files, reader.groups, reader.rows)
+        samples, repeated = merge_repetitions(as_samples(kind, reader.files, reader.groups, reader.rows))
         keys = zip(samples.traces.tolist(), samples.nodes.tolist(), strict=True)
         is_damaged = [(samples.trace_ids[trace], samples.node_ids[node]) in reader.damaged for trace, node in keys]
         damaged = set(np.flatnonzero(is_damaged).tolist())
@@ -232,7 +241,7 @@ def read_leniently(
         if len(usable.groups):
             groups = with_feature_names(group_samples(usable, tools=tools, graphs=graphs), files)
     reader.alike.add(reader.errors)
-    return groups, [*reader.alike.findings(), *key_findings(reader)]
+    return groups, [*reader.alike.findings(), *repetition_findings(repeated), *key_findings(reader)]
 
 
 @stage("reading")
@@ -245,6 +254,13 @@ def line_findings(paths: Iterable[str], at_once: int) -> tuple[list[Finding], bo
         reader.errors.append(nothing_read(reader.files, reader.rows))
     reader.forget()
     return [*reader.alike.findings(), *key_findings(reader)], reader.has_labels
+
+
+def repetition_findings(repeated: Repetitions) -> Iterator[Finding]:
+    """Candidates that were merged, where there are any."""
+    if repeated.number:
+        message = str(repeated).removeprefix(f"{REPEATED}: ")
+        yield Finding(severity="warning", code=REPEATED, message=message, count=repeated.number)
 
 
 def key_findings(reader: LenientReader) -> Iterator[Finding]:
@@ -280,14 +296,9 @@ def without_groups(samples: Samples, damaged: IntArray) -> Samples:
     if not damaged.size:
         return samples
     intact = np.setdiff1d(np.unique(samples.groups), damaged)
-    rows = np.isin(samples.groups, intact)
-    by_row = ("lines", "names", "labels", "features", "descriptions", "types", "trees")
-    by_group = ("traces", "nodes", "queries", "contexts", "previous", "weights", "times")
-    columns = {name: getattr(samples, name) for name in (*by_row, *by_group)}
-    cut = {
-        name: column if column is None or not column.size else column[rows if name in by_row else intact]
-        for name, column in columns.items()
-    }
-    draws = None if samples.draws is None else samples.draws.at(np.flatnonzero(rows))
+    rest = samples.at(np.flatnonzero(np.isin(samples.groups, intact)))
+    names = ("traces", "nodes", "queries", "contexts", "previous", "weights", "times")
+    columns = {name: getattr(samples, name) for name in names}
+    cut = {name: column[intact] for name, column in columns.items() if column is not None and column.size}
     none = None if samples.none is None else samples.none.of_groups(intact)
-    return replace(samples, groups=np.searchsorted(intact, samples.groups[rows]), draws=draws, none=none, **cut)
+    return replace(rest, groups=np.searchsorted(intact, rest.groups), none=none, **cut)

@@ -12,7 +12,7 @@ from ltr.audit.degenerate_groups import NO_LABELS, label_shares, none_shares, qu
 from ltr.audit.feature_columns import column_findings
 from ltr.audit.findings import EXAMPLES, AuditReport, Finding, Share, error_finding
 from ltr.audit.id_and_position_leaks import label_leaks
-from ltr.audit.lenient_reader import line_findings
+from ltr.audit.lenient_reader import line_findings, repetition_findings
 from ltr.data.catalogues.graphs import GraphCatalogue
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Groups
@@ -52,6 +52,7 @@ def audit_shards(
     try:
         with sample_shards(paths, rows=rows, tools=tools, graphs=graphs, labels_required=False) as shards:
             notes = [Finding(severity="info", code="copied", message=note) for note in shards.notes]
+            notes += repetition_findings(shards.repeated)
             audit = ShardAudit(shards, has_labels=has_labels, is_cut=shards.are_regrouped)
             shares, sizes = _examined(audit, len(shards.files), engine)
             examined = with_feature_names(groups_to_learn(shards.sample(EXAMINED)), paths)

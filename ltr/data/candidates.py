@@ -54,6 +54,7 @@ class Candidates:
     context_texts: tuple[str, ...] = ()  # the conversation before a query; "" where a group has none
     previous: IntArray | None = None  # (groups,) codes into previous_lists; None where no group has one
     previous_lists: tuple[tuple[str, ...], ...] = ()  # names used before in the trace, in order; () where none is known
+    repeated: str = ""  # that the samples have candidates twice, of which each counts once; "": they have not
     past: Past = "logged"  # what they are made of
 
     @property

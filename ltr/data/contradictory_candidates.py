@@ -1,6 +1,10 @@
-"""Candidates of one group that contradict each other: the same name twice, none beside a right one or alone."""
+"""Candidates of one group that have the same name: merged if they are right and all the same, else a contradiction.
+
+So are none beside a right one, and none alone.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,7 +12,54 @@ from ltr.arrays import IntArray
 from ltr.data.sample_reader import NONE_ALONE, Samples
 from ltr.data.source_files import place
 from ltr.data.value_excerpts import excerpt
-from ltr.errors import SampleError
+from ltr.errors import SampleError, count
+
+REPEATED = "repeated-candidate"  # the code of the finding
+
+
+@dataclass(frozen=True, slots=True)
+class Repetitions:
+    """Right rows that repeat one of their group in all that they say: how many, and the first of them."""
+
+    number: int = 0
+    example: str = ""
+
+    def __add__(self, other: "Repetitions") -> "Repetitions":
+        return Repetitions(self.number + other.number, self.example or other.example)
+
+    def __str__(self) -> str:
+        """What is said of them; nothing where there are none."""
+        rows = count(self.number, "right candidate stands", "right candidates stand")
+        said = f"{REPEATED}: {rows} twice for the same group, such as {self.example}"
+        return f"{said}: each counts once" if self.number else ""
+
+
+NOTHING_TWICE = Repetitions()
+
+
+def merge_repetitions(samples: Samples) -> tuple[Samples, Repetitions]:
+    """The samples without right rows that repeat one of their group in all that they say, and what those were.
+
+    What was right is what was called, and a tool may be called twice for one query. What was offered is a list, and a
+    list with one name twice was written wrongly: it stays, and is refused.
+    """
+    again, before = repeated_rows(samples)
+    if again.size:
+        is_alike = (samples.labels[again] > 0) & (samples.labels[again] == samples.labels[before])
+        for codes in (samples.descriptions, samples.types, samples.trees):
+            is_alike &= codes[again] == codes[before] if codes.size else True
+        if samples.features is not None:
+            is_alike &= (samples.features[again] == samples.features[before]).all(axis=1)
+        if samples.draws is not None:
+            is_alike &= samples.draws.are_alike(again, before)
+        again, before = again[is_alike], before[is_alike]
+    if not again.size:
+        return samples, NOTHING_TWICE
+    first = int(np.argmin(again))
+    here, there = ("{}:{}".format(*place(samples.files, int(samples.lines[rows[first]]))) for rows in (again, before))
+    name = excerpt(samples.name_texts[samples.names[again[first]]])
+    rest = np.setdiff1d(np.arange(len(samples.labels)), again)
+    return samples.at(rest), Repetitions(len(again), f"{name} in {there} and {here}")
 
 
 def refuse_contradictions(samples: Samples) -> None:

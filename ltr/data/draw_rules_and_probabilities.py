@@ -43,6 +43,12 @@ class Draws:
         """Whether each row is of the log."""
         return self.rules == LOGGED
 
+    def are_alike(self, rows: IntArray, others: IntArray) -> BoolArray:
+        """Whether rows were drawn as others were, one by one."""
+        is_same_rule: BoolArray = self.rules[rows] == self.rules[others]
+        ours, theirs = self.probabilities[rows], self.probabilities[others]
+        return is_same_rule & ((ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
+
     def at(self, rows: IntArray | slice) -> Self:
         """The draws of these rows."""
         return type(self)(self.rules[rows], self.probabilities[rows])

@@ -58,10 +58,13 @@ def read_groups(
 
     A candidate has the text, or the tree and type, that its catalogue gives, else its own.
     """
-    from ltr.data.contradictory_candidates import refuse_contradictions  # a single query is ranked without samples
+    from ltr.data.contradictory_candidates import (  # a single query is ranked without samples
+        merge_repetitions,
+        refuse_contradictions,
+    )
     from ltr.data.sample_reader import read_samples
 
-    columns = read_samples(_sources(samples), labels_required=labels_required)
+    columns, repeated = merge_repetitions(read_samples(_sources(samples), labels_required=labels_required))
     refuse_contradictions(columns)
     for file in columns.files:
         LOG.info(f"read {file.path}: {count(file.line_count, 'line')}, {count(file.byte_count, 'byte')}")
@@ -71,7 +74,7 @@ def read_groups(
     groups = group_samples(columns, tools=tools or {}, graphs=graphs or {})
     counts = {"candidate": len(groups.labels), "group": len(columns.traces), "trace": len(columns.trace_ids)}
     LOG.info(f"found {', '.join(count(number, noun) for noun, number in counts.items())}")
-    return groups
+    return replace(groups, candidates=replace(groups.candidates, repeated=str(repeated)))
 
 
 def _sources(samples: Any) -> "list[AnyPath | TableRows]":

@@ -5,9 +5,9 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -77,6 +77,13 @@ class Samples:
     none: NoneCandidates | None  # None where there is none
     weights: FloatArray | None  # (groups,) 1 where a group has none; None where no group has one
     times: FloatArray | None  # (groups,) seconds since 1970, NaN where a group has none; None as above
+
+    def at(self, rows: IntArray) -> Self:
+        """These rows, of the same groups."""
+        names = ("lines", "groups", "names", "labels", "features", "descriptions", "types", "trees")
+        columns = {name: getattr(self, name) for name in names}
+        cut = {name: column[rows] for name, column in columns.items() if column is not None and column.size}
+        return replace(self, draws=None if self.draws is None else self.draws.at(rows), **cut)
 
 
 def read_samples(sources: "Iterable[AnyPath | TableRows]", *, labels_required: bool = True) -> Samples:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ltr.data.catalogues.tools import foreign_catalogue
-from ltr.data.contradictory_candidates import first_contradictions
+from ltr.data.contradictory_candidates import NOTHING_TWICE, Repetitions, first_contradictions, merge_repetitions
 from ltr.data.groups import Groups, group_samples
 from ltr.data.interleaved_traces import lines_of_some_traces, regroup, trace_table
 from ltr.data.sample_chunks import Cutter, Pieces
@@ -54,6 +54,7 @@ class SampleShards:
     traces: int
     are_regrouped: bool  # lines of other shards lie between those of one
     notes: tuple[str, ...] = ()  # what was copied to temporary files, and why
+    repeated: Repetitions = NOTHING_TWICE  # candidates that were merged
     tools: "ToolCatalogue" = field(default_factory=dict)
     graphs: "GraphCatalogue" = field(default_factory=dict)
     catalogues: tuple[SourceFile, ...] = ()
@@ -64,7 +65,7 @@ class SampleShards:
     def __getitem__(self, number: int) -> Groups:
         lines, kind = lines_of_pieces(self.pieces[number]), (self.kind, self.width)
         samples = _read(lines, self.files, kind, labels_required=self.labels_required)
-        groups = group_samples(samples, tools=self.tools, graphs=self.graphs)
+        groups = group_samples(merge_repetitions(samples)[0], tools=self.tools, graphs=self.graphs)
         return replace(groups, candidates=replace(groups.candidates, catalogues=self.catalogues))
 
     def sample(self, candidates: int) -> Groups:
@@ -72,7 +73,7 @@ class SampleShards:
         share = min(candidates / max(self.candidates, 1), 1.0)
         lines = lines_of_some_traces(self.pieces, share)
         samples = _read(lines, self.files, (self.kind, self.width), labels_required=self.labels_required)
-        return group_samples(samples, tools=self.tools, graphs=self.graphs)
+        return group_samples(merge_repetitions(samples)[0], tools=self.tools, graphs=self.graphs)
 
     def __iter__(self) -> Iterator[Groups]:
         return (self[number] for number in range(len(self)))
@@ -108,6 +109,7 @@ class _Scan:
         self._cutter = Cutter(folder / "copied", most, labels_required=labels_required)
         self._traces = Merging[Part](merged)
         self._candidates = self._groups = self._traces_of_chunks = 0
+        self._repeated = NOTHING_TWICE
         self._names: dict[str, None] = {}
         self._problems: list[tuple[int, int, SampleError]] = []  # check, line in all files
 
@@ -145,6 +147,7 @@ class _Scan:
             traces=len(traces),
             are_regrouped=self._traces_of_chunks > len(traces),
             notes=tuple(notes),
+            repeated=self._repeated,
         )
 
     def _scan(self, paths: Sequence[str], tools: "ToolCatalogue") -> int | None:
@@ -171,6 +174,8 @@ class _Scan:
         self._traces.add({"traces": traces})
 
     def _count(self, samples: Samples) -> None:
+        samples, repeated = merge_repetitions(samples)
+        self._repeated += repeated
         self._candidates += len(samples.labels)
         self._groups += len(samples.traces)
         for check, error in first_contradictions(samples):
@@ -178,7 +183,7 @@ class _Scan:
 
     def _check(self, shards: Sequence[Pieces]) -> None:
         """Count again, and look for contradictions, in shards: no chunk knows a trace whole."""
-        self._candidates = self._groups = 0
+        self._candidates, self._groups, self._repeated = 0, 0, NOTHING_TWICE
         self._problems = [problem for problem in self._problems if problem[0] == READING]
         rows = self._cutter.rows
         for pieces in shards:

@@ -79,13 +79,16 @@ def featurize_and_save(
             f"{out}: candidates that are drawn have no line to repeat; name an output that ends in .npz or /"
         )
     groups = drawn(read(config.data.train, config.data, labels_required=model is None)[0], config)
+    if groups.candidates.repeated and not str(out).endswith(".npz"):
+        problem = f"{groups.candidates.repeated}; each line would need features of its own"
+        raise UsageError(f"{out}: {problem}: remove the second ones, or name an output that ends in .npz or /")
     warn_without_shards(config.engine)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = (groups.candidates.repeated,) if groups.candidates.repeated else ()
     if model is None:
         learned = without_none(groups)
         prepared = prepare(nothing_to_choose(config), learned, None, on_progress)
         features, phi = prepared.features, prepared.phi
-        warnings = (*none_warnings(learned), *prepared.warnings)
+        warnings += (*none_warnings(learned), *prepared.warnings)
         phi = with_none_rows(groups, phi, features)
     else:
         features = fitted_features(model)

@@ -64,6 +64,7 @@ def featurize_shards(
     reading = read_shards(config.data.train, config.data, rows=rows, labels_required=features is None)
     with open_engine(config.engine, code) as engine, reading as samples, temporary_directory() as folder:
         shards, warnings = GroupsToLearn(samples, config), samples.notes
+        warnings += (str(samples.repeated),) if samples.repeated.number else ()
         on_progress(Step("featurising"))
         source: CrossFit | FittedFeatures
         if features is None:

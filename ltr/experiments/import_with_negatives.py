@@ -16,6 +16,7 @@ from ltr.data.groups import Groups, read_groups
 from ltr.data.importers.import_samples import ImportSummary, import_samples
 from ltr.data.importers.tally import Count
 from ltr.encoders.registry import AUTO, best_installed
+from ltr.errors import DataError
 from ltr.experiments.negative_sampling import draw_negatives
 from ltr.files.atomic_write import write_lines
 from ltr.files.output_replacement import new_files, refuse_existing
@@ -48,6 +49,8 @@ def import_with_negatives(
         plain = Path(folder, "samples.jsonl")
         summary = import_samples(format_name, files, plain, **given)
         groups = read_groups([plain], tools=catalogue, labels_required=False)
+        if repeated := groups.candidates.repeated:
+            raise DataError(f"{out}: {repeated}, and drawn candidates go by line: import without --negatives first")
         name = best_installed() if encoder == AUTO else encoder
         drawn = draw_negatives(groups, catalogue, negatives, encoder=name, seed=seed)
         with new_files(out) as new:

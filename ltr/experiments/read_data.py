@@ -88,7 +88,8 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
     """What leaks the label, what training data share with what they are kept from, where their numbers are from."""
-    warnings = [] if "valid" not in held else list(none_warnings(held["valid"], "validation data: "))
+    warnings = list(dict.fromkeys(text for part in (train, *held.values()) if (text := part.candidates.repeated)))
+    warnings += [] if "valid" not in held else none_warnings(held["valid"], "validation data: ")
     if train.none_groups is not None:
         warnings += [DRAWN_FOR_THE_REST] if data.negatives is not None else []
         warnings += [NOT_CROSS_FITTED] if train.candidates.features is not None and train.candidates.fit else []

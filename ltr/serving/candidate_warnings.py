@@ -25,7 +25,9 @@ NO_PAST = {
 
 
 def candidate_warnings(model: StoredModel, candidates: Candidates) -> Iterator[str]:
-    """Warnings about candidates before the model ranks them: tools without a text, features of another fit."""
+    """Warnings about candidates before the model ranks them: merged ones, tools without a text, another fit."""
+    if candidates.repeated:
+        yield candidates.repeated
     codes, problem = tools_without_text(candidates)
     if codes.size:
         yield f"no-text: {problem}"
