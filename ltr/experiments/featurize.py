@@ -18,6 +18,7 @@ from ltr.engines.open_engine import warn_without_shards
 from ltr.errors import UsageError
 from ltr.experiments.negative_sampling import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.sampling_correction import count_uncorrected, uncorrected_warnings
 from ltr.experiments.training_columns import prepare
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.crash_recovery import put_back
@@ -88,6 +89,7 @@ def featurize_and_save(
         learned = without_none(groups)
         prepared = prepare(nothing_to_choose(config), learned, None, on_progress)
         features, phi = prepared.features, prepared.phi
+        warnings += tuple(uncorrected_warnings(count_uncorrected(learned), len(learned.offsets) - 1))
         warnings += (*none_warnings(learned), *prepared.warnings)
         phi = with_none_rows(groups, phi, features)
     else:

@@ -17,6 +17,7 @@ from ltr.errors import DataError, count
 from ltr.experiments.featurize import Featurized, auto_encoder, with_none_rows
 from ltr.experiments.negative_sampling import drawn
 from ltr.experiments.progress import OnProgress, Step, silent
+from ltr.experiments.sampling_correction import count_uncorrected, uncorrected_warnings
 from ltr.experiments.training_columns import feature_warnings
 from ltr.features.crossfit_shards import CrossFit, TraceFolds, first_traces, fit_over_shards
 from ltr.features.fitted_features import FittedFeatures
@@ -73,11 +74,15 @@ def featurize_shards(
         else:
             source = features
         numbers, made, none = range(len(shards)), partial(_featurized, source, shards), 0
+        uncorrected = 0
         with new_columns(out, features, is_applied=source is features, overwrite=overwrite) as writer:
             for groups, phi in engine.map(made, numbers):
                 writer.add(groups, phi)
+                uncorrected += count_uncorrected(groups)
                 none += 0 if groups.none is None else int((groups.none == RIGHT).sum())
                 on_progress(Step("featurising", len(shards) + len(writer.parts), 2 * len(shards)))
+    if source is not features:
+        warnings += tuple(uncorrected_warnings(uncorrected, samples.groups))
     if none and source is not features:
         warnings += (f"none: {count(none, 'group')}, not used: nothing offered is right",)
     name = "" if source is features else auto_encoder(config, features)

@@ -18,6 +18,7 @@ from ltr.data.importers.tally import Count
 from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError
 from ltr.experiments.negative_sampling import draw_negatives
+from ltr.experiments.sampling_correction import count_uncorrected, uncorrected_warnings
 from ltr.files.atomic_write import write_lines
 from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.path_arguments import AnyPath
@@ -57,7 +58,8 @@ def import_with_negatives(
             write_lines(new / Path(out).name, _lines(plain, groups, drawn, catalogue))
     number = len(drawn.labels) - len(groups.labels)
     counts = (*summary.kept, Count("candidates drawn from the catalogue", number, ()))
-    return replace(summary, samples=summary.samples + number, kept=counts)
+    notes = (*summary.notes, *uncorrected_warnings(count_uncorrected(drawn), len(drawn.offsets) - 1))
+    return replace(summary, samples=summary.samples + number, kept=counts, notes=notes)
 
 
 def _lines(plain: Path, groups: Groups, drawn: Groups, tools: ToolCatalogue) -> Iterator[bytes]:

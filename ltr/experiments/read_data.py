@@ -20,6 +20,7 @@ from ltr.experiments.run_preconditions import (
     refuse_half_sections,
     refuse_no_answers,
 )
+from ltr.experiments.sampling_correction import count_uncorrected, uncorrected_warnings
 from ltr.features.fitted_features import FittedFeatures
 from ltr.storage.plain_or_featurized_samples import read
 
@@ -83,6 +84,7 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
             raise SampleError(*train.candidates.place(int(train.offsets[group])), "weight", problem)
     warnings = _warnings(train, held, data)  # of what the files say: drawn rows follow a rule of their own
     train, held = drawn(train, config), {name: drawn(groups, config) for name, groups in held.items()}
+    warnings += tuple(uncorrected_warnings(count_uncorrected(train), len(train.offsets) - 1))
     return Loaded((train, state), held.get("valid"), held.get("test"), held.get("calibrate"), warnings)
 
 

@@ -29,6 +29,7 @@ from ltr.experiments.rankings_without_training import baselines_record, top1_sum
 from ltr.experiments.read_data import APPLIED
 from ltr.experiments.resolved_config import decided_by
 from ltr.experiments.run_preconditions import fitted_on_all, refuse_given_probabilities, refuse_half_sections
+from ltr.experiments.sampling_correction import count_uncorrected, uncorrected_warnings
 from ltr.experiments.settings_choice_warnings import choice_warnings
 from ltr.experiments.shard_cross_validation import cross_validate_shards
 from ltr.experiments.shard_evaluation import Wanted, WholeGroups, evaluate_shards
@@ -138,6 +139,7 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
             source, train, model, prior=prior, clusters=trace_codes(shards), names=features.names, engine=engine
         )
     summary = summarised(shards, engine)
+    warnings += uncorrected_warnings(summary.uncorrected, shards.manifest.groups)
     training = msgspec.structs.replace(
         training_record(model, diagnosis, features.names, is_l2_chosen=settings.is_l2_chosen),
         best_feature=summary.best,
@@ -226,6 +228,7 @@ class Summary:
     past: Past | None
     tools: ToolCatalogue | None
     parts: Mapping[str, Part]
+    uncorrected: int  # groups whose drawn rows get no offset
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,6 +241,7 @@ class _ShardSummary:
     past: Past | None
     tools: ToolCatalogue
     parts: dict[str, Part]
+    uncorrected: int
 
 
 def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
@@ -245,7 +249,7 @@ def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
     alone_sums, tools, answers, traces = dict[BestFeature, Sums](), dict[str, ToolText](), set[str](), list[str]()
     merging = dict[str, Merging[Part]]()
     past: Past | None = None
-    uses, are_wrong_first = Counter[str](), 0
+    uses, are_wrong_first, uncorrected = Counter[str](), 0, 0
     for part in engine.map(partial(_shard_summary, shards=shards), range(len(shards))):
         if part is None:
             continue
@@ -256,6 +260,7 @@ def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
         answers.update(part.answers)
         tools |= {name: text for name, text in part.tools.items() if name not in tools}
         past = past or part.past
+        uncorrected += part.uncorrected
         for name, counted in part.parts.items():
             merging.setdefault(name, Merging[Part](merged)).add(counted)
     means = {
@@ -266,7 +271,7 @@ def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
     baselines = _baselines_of_shards(shards, uses, are_wrong_first, engine)
     parts = {name: total for name, merge in merging.items() if (total := merge.total()) is not None}
     is_tools = shards.manifest.kind == "tool"
-    return Summary(best, baselines, traces, sorted(answers), past, tools if is_tools else None, parts)
+    return Summary(best, baselines, traces, sorted(answers), past, tools if is_tools else None, parts, uncorrected)
 
 
 def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
@@ -285,6 +290,7 @@ def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
         past=past_of(candidates),
         tools=tools_of_shard(groups) if candidates.kind == "tool" else {},
         parts=named_parts(features.configs, groups, features.encoder) if candidates.kind == "tool" else {},
+        uncorrected=count_uncorrected(groups),
     )
 
 

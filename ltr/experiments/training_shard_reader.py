@@ -43,7 +43,7 @@ class TrainingShardReader:
         offset = None
         if DRAWS.keys() <= arrays.keys():
             draws = Draws(*(arrays[name] for name in DRAWS))
-            offset = offset_of_draws(draws, arrays["offsets"], lambda _: (str(path), 1))
+            offset = offset_of_draws(draws, arrays["labels"], arrays["offsets"], lambda _: (str(path), 1))
         shard = ShardArrays(arrays["phi"], arrays["labels"], arrays["offsets"], arrays.get("weights"), offset)
         return _answered(shard, arrays.get("none"))
 

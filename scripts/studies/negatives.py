@@ -63,10 +63,9 @@ def compare(config, train, test, tools, number):
     alone = right_alone(train)
     ways = {
         "the lists of the log": (train, True),
-        f"the log's, and {number} of the catalogue": (drawn(train, number), True),
-        "the same without offsets": (drawn(train, number), False),
+        f"the log's, and {number} of the catalogue": (drawn(train, number), True),  # no offset: the log offers several
         f"right tools alone, {number} half near, half random": (drawn(alone, number), True),
-        "the same without offsets ": (drawn(alone, number), False),
+        "the same without offsets": (drawn(alone, number), False),
     }
     if len(tools) <= 200:
         ways["right tools alone, all of the catalogue"] = (drawn(alone, "catalogue"), True)
