@@ -1,10 +1,15 @@
+import gzip
 import json
+import tracemalloc
+from pathlib import Path
 
 import pytest
 
 from ltr.data.json_stream import JsonValue, json_values
 from ltr.errors import SampleError
 from ltr.files import reading
+from tests.chats import call, exchange, said, user
+from tests.made import tool_rows
 
 
 def values(directory, text):
@@ -67,3 +72,44 @@ def test_a_value_beyond_the_limit_is_refused_with_its_line(tmp_path, monkeypatch
 @pytest.mark.parametrize("text", ["", "  \n", "[]", "[ ]\n"])
 def test_a_file_without_values_has_none(tmp_path, text):
     assert values(tmp_path, text) == []
+
+
+BLANKS, LINES = " " * (1 << 20), (" " * 1023 + "\n") * 1024
+FORMS = {"lines": ("", "", "\n"), "an array": ("", "[", ",\n"), "inside an array": ("[", "", ",\n")}
+
+
+def packed(form, rows, white):
+    """A file with white space before its first value."""
+    before, behind, between = FORMS[form]
+    with gzip.open("s.jsonl.gz", "wt", compresslevel=1) as file:
+        file.write(before)
+        file.writelines(white)
+        file.write(behind + between.join(map(json.dumps, rows)) + ("" if form == "lines" else "]"))
+    return "s.jsonl.gz"
+
+
+def peak_of(work):
+    """The most memory, in MiB, that Python held while the work was done."""
+    tracemalloc.start()
+    work()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / (1 << 20)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_100_mb_of_white_space_before_the_first_value_take_no_memory(cli, form):
+    path = packed(form, tool_rows(range(3)), [BLANKS] * 100)
+    assert peak_of(lambda: cli.good("validate", path, "--format", "json")) < 80
+    assert json.loads(cli.out)["counts"]["candidates"] == 30
+    path = packed(form, [exchange([user("rain?")], said(call("weather")))], [BLANKS] * 100)
+    assert peak_of(lambda: cli.good("import", path, "-o", "out.jsonl")) < 80
+    assert len(Path("out.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lines_are_counted_from_the_first_of_the_file_whatever_white_space_it_begins_with(cli, form):
+    good, *_ = tool_rows(range(1))
+    path = packed(form, [good, good | {"tool": 7}], [LINES] * 3)
+    code, message = cli.refused("train", path, "-o", "run")
+    assert (code, message.partition(" ")[0]) == (3, f"{path}:{3 * 1024 + 2}:")

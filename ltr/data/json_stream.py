@@ -34,34 +34,31 @@ def json_values(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterat
     may be no JSON: its reader decides what becomes of it. Any other file is taken apart at its brackets. One value is
     in memory at a time; one that is longer than a line may be is refused.
     """
-    blocks = utf8_blocks(path, digest=digest)
-    begun = b""
+    line, blocks = _from_first_value(utf8_blocks(path, digest=digest))
+    begun, size = list[bytes](), 0
     for block in blocks:
-        begun += block
-        first, *more = begun.lstrip(WHITE).split(b"\n", 1)
-        if more or first[:1] not in (b"{", b"") or len(begun) > largest_line():
+        begun.append(block)
+        size += len(block)
+        if b"\n" in block or not begun[0].startswith(b"{") or size > largest_line():
             break
-    first = begun.lstrip(WHITE).split(b"\n", 1)[0]
-    blocks = chain([begun], blocks)
+    first = b"".join(begun).split(b"\n", 1)[0]
+    blocks = chain(begun, blocks)
     if first[:1] == b"[" or (first[:1] == b"{" and not is_json(first)):
-        yield from _taken_apart(blocks, path)
+        yield from _taken_apart(blocks, path, line)
         return
-    for number, line in enumerate(split_lines(blocks, path), start=1):
-        if line and not line.isspace():
-            yield JsonValue(number, line)
+    for number, content in enumerate(split_lines(blocks, path, line), start=line):
+        if content and not content.isspace():
+            yield JsonValue(number, content)
 
 
 def sample_lines(path: AnyPath, *, digest: ContentDigest | None = None) -> Iterator[tuple[int, bytes]]:
-    """Line numbers and lines, as `read_lines`; of an array around the whole file, its values, each from its line on."""
-    blocks, begun = utf8_blocks(path, digest=digest), b""
-    for block in blocks:
-        begun += block
-        if not begun.isspace():
-            break
+    """Line numbers and lines, as `read_lines`, from the first value on; of an array around all of them, its values."""
+    line, blocks = _from_first_value(utf8_blocks(path, digest=digest))
+    begun = next(blocks, b"")
     blocks = chain([begun], blocks)
-    if begun.lstrip(WHITE)[:1] == LIST:
-        return ((value.line, value.content) for value in _taken_apart(blocks, path))
-    return enumerate(split_lines(blocks, path), start=1)
+    if begun.startswith(LIST):
+        return ((value.line, value.content) for value in _taken_apart(blocks, path, line))
+    return enumerate(split_lines(blocks, path, line), start=line)
 
 
 def is_json(content: bytes) -> bool:
@@ -77,20 +74,34 @@ def is_json(content: bytes) -> bool:
     return True
 
 
-def _taken_apart(blocks: Iterator[bytes], path: AnyPath) -> Iterator[JsonValue]:
-    """The values between the outermost brackets; an array around them is taken off.
+def _from_first_value(blocks: Iterator[bytes]) -> tuple[int, Iterator[bytes]]:
+    """Return the number of the line on which the first value begins, and the content from there on."""
+    line = 1
+    for block in blocks:  # white space is counted and let go: a small compressed file can hold any amount of it
+        content = block.lstrip(WHITE)
+        line += block.count(b"\n", 0, len(block) - len(content))
+        if content:
+            return line, chain([content], blocks)
+    return line, iter(())
+
+
+def _taken_apart(blocks: Iterator[bytes], path: AnyPath, line: int) -> Iterator[JsonValue]:
+    """The values between the outermost brackets, the first on this line; an array around them is taken off.
 
     `depth` counts the open brackets, `base` those that are taken off; the value in work begins at `start`.
     """
-    content, line, start, at, depth, base = b"", 1, 0, 0, 0, 0
+    content, start, at, depth, base = b"", 0, 0, 0, 0
     for block in blocks:
         content, at, start = content[start:] + block, at - start, 0
-        if len(content) > largest_line():
+        if depth == base:  # between values: what only parts them is not kept
+            start = len(content) - len(content.lstrip(BETWEEN))
+            line, at = line + content.count(b"\n", 0, start), max(at, start)
+        if len(content) - start > largest_line():
             raise too_long(path, line, "JSON value")
         while token := BRACKET.match(content, at):  # none inside a text that goes on in the next block
             begin, at, mark = token.start(1), token.end(), token[1]
-            if depth == base and (between := content[start:begin].strip(BETWEEN)):
-                yield JsonValue(line, between)
+            if depth == base and (between := content[start:begin].lstrip(BETWEEN)):
+                yield JsonValue(line + content.count(b"\n", start, begin - len(between)), between.rstrip(BETWEEN))
             if mark in OPENING:
                 depth += 1
                 if depth == base + 1:
@@ -104,6 +115,7 @@ def _taken_apart(blocks: Iterator[bytes], path: AnyPath) -> Iterator[JsonValue]:
             if depth <= base:
                 line, start, depth = line + content.count(b"\n", start, at), at, max(depth, 0)
                 base = min(base, depth)
-    rest = content[start:].strip(BETWEEN)
+    rest = content[start:].lstrip(BETWEEN)
     if rest or depth:
-        yield JsonValue(line, rest, is_whole=depth == 0)
+        first = line + content.count(b"\n", start, len(content) - len(rest))
+        yield JsonValue(first, rest.rstrip(BETWEEN), is_whole=depth == 0)

@@ -57,12 +57,14 @@ def read_lines(path: AnyPath, *, digest: "ContentDigest | None" = None) -> Itera
     return enumerate(split_lines(utf8_blocks(path, digest=digest), path), start=1)
 
 
-def split_lines(blocks: Iterable[bytes], path: AnyPath, *, with_returns: bool = False) -> Iterator[bytes]:
-    """The lines of the blocks, without their ends; the path is for the error about a line that is too long.
+def split_lines(
+    blocks: Iterable[bytes], path: AnyPath, number: int = 1, *, with_returns: bool = False
+) -> Iterator[bytes]:
+    """The lines of the blocks, without their ends; path and first number serve the error about one that is too long.
 
     With returns, a CR before the LF belongs to the line.
     """
-    number, unfinished, size, most = 1, [b""], 0, largest_line()
+    unfinished, size, most = [b""], 0, largest_line()
     for block in blocks:
         lines = block.split(b"\n")
         unfinished.append(lines[0])
