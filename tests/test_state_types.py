@@ -145,6 +145,29 @@ def test_the_message_names_the_feature_and_what_is_wrong(trained, tmp_path):
         load(tmp_path / "m")
 
 
+@pytest.mark.parametrize("number", [100, 1 << 26, 1 << 31, 1 << 62])
+def test_a_size_that_the_arrays_beside_it_do_not_have_is_refused_before_memory_is_asked_for(cli, tmp_path, number):
+    run, tools = tmp_path / "run", written(tmp_path / "tools.jsonl", [{"name": "get_mail"}, {"name": "get_map"}])
+    rows = written(tmp_path / "s.jsonl", ROWS["tool"](range(10)))
+    cli.good("train", rows, "-o", run, "--features", "tool.ridge,tool.proto", "--encoder", "hash")
+    document, arrays = read_model(run)
+    sizes = [name for name in arrays if name.endswith(".dimensions")]
+    assert sizes == ["tool.ridge.vectors.dimensions", "tool.proto.directions.dimensions"]
+    for size in sizes:
+        write_model(tmp_path / "m", document, arrays | {size: np.array([number])})
+        assert cli.refused("rank", tmp_path / "m", "rain?", "--tools", tools)[0] == 3
+        assert f"the state of {size.removesuffix('.dimensions')}" in cli.err
+        write_model(tmp_path / "m", document, arrays | {size: np.array([number]), **without_columns(arrays, size)})
+        assert cli.refused("rank", tmp_path / "m", "rain?", "--tools", tools)[0] == 3
+        assert f"found sparse ones of {min(number, 16384)} numbers and sparse ones of {max(number, 16384)}" in cli.err
+
+
+def without_columns(arrays, size):
+    """Columns that lie within any width."""
+    columns = size.replace("dimensions", "columns")
+    return {columns: np.zeros_like(arrays[columns])}
+
+
 def test_a_plug_in_may_declare_the_type_of_its_state(tmp_path, monkeypatch):
     @learns(Record(wins=Integers("tools")))
     def fit(groups, context):

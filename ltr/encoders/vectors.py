@@ -98,6 +98,8 @@ class StoredVectors:
         """Raise unless they can be read and are as many."""
         try:
             vectors = vectors_from(value if isinstance(value, dict) else {})
+            if isinstance(vectors, Sparse) and axes.encoded is not None:  # no array of theirs is as wide as they say
+                refuse_other_width([vectors, axes.encoded()])
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
         axes.set_length(self.axis, len(vectors), path)

@@ -24,8 +24,12 @@ Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """The axes of one state: how long each is, and which arrays hold places on one, to be compared at the end."""
+    """The axes of one state: how long each is, and which arrays hold places on one, to be compared at the end.
 
+    `encoded` gives vectors of no text: as wide as those that the state holds must be.
+    """
+
+    encoded: Callable[[], Any] | None = None
     lengths: dict[str, tuple[int, str]] = field(default_factory=dict)  # and the path of what has the length
     places: list[tuple[str, Array, str]] = field(default_factory=list)  # path, numbers, axis
 
@@ -51,12 +55,12 @@ class StateType(Protocol):
         ...
 
 
-def refuse_other_type(state: Any, declared: StateType, path: str) -> None:
-    """Raise a DataError unless the state is of the declared type.
+def refuse_other_type(state: Any, declared: StateType, path: str, encoded: Callable[[], Any] | None = None) -> None:
+    """Raise a DataError unless the state is of the declared type, and its vectors as wide as the encoded ones.
 
     >>> refuse_other_type({"wins": np.array([2, 0])}, Record(wins=Integers("tools")), "state")
     """
-    axes = Axes()
+    axes = Axes(encoded)
     declared.check(state, path, axes)
     axes.refuse_places_outside()
 

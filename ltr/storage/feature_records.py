@@ -107,11 +107,11 @@ def restored_features(
             raise DataError(f"not every feature is of the kind {kind!r}")
     try:
         configs = tuple(FeatureConfig(record.name, record.options) for record in records)
-        states = tuple(_state(record, arrays) for record in records)
         learned = with_arrays(encoder.state, arrays)
         if declared := declared_type(encoder_kind(encoder.name)):
             refuse_other_type(learned, declared, f"the state of the encoder {encoder.name}")
         cached = CachedEncoder.restored(encoder.name, learned, encoder.revision)
+        states = tuple(_state(record, arrays, cached) for record in records)
     except UsageError as error:  # an encoder or an option that is unknown here
         raise DataError(str(error)) from error
     except (TypeError, RecursionError) as error:  # a reference to an array that is no text, mappings without end
@@ -119,12 +119,12 @@ def restored_features(
     return FittedFeatures(kind, configs, states, cached)
 
 
-def _state(record: FeatureRecord, arrays: Mapping[str, Array]) -> State | None:
+def _state(record: FeatureRecord, arrays: Mapping[str, Array], encoder: CachedEncoder) -> State | None:
     """What the feature has learned, with its arrays, of the type that it declares."""
     learner = FEATURES[record.name].learner
     if (record.state is None) != (learner is None):
         raise DataError(f"the feature {record.name} has {'no' if record.state is None else 'a'} state")
     state: State | None = with_arrays(record.state, arrays)
     if learner and (declared := declared_type(learner.state)):
-        refuse_other_type(state, declared, f"the state of {record.name}")
+        refuse_other_type(state, declared, f"the state of {record.name}", lambda: encoder.encode_once([], "query"))
     return state
