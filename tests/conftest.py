@@ -113,6 +113,6 @@ def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache of vectors that no other test sees."""
     directory = tmp_path_factory.getbasetemp() / "caches" / str(next(CACHES))  # mktemp looks at all there are
-    directory.mkdir(parents=True)
+    directory.mkdir(mode=0o700, parents=True)
     monkeypatch.setenv("LTR_CACHE_DIR", str(directory))
     return directory

@@ -1,6 +1,8 @@
 """The cache of vectors: whole or not used, shared by processes, never a reason to fail or to answer otherwise."""
 
 import hashlib
+import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from ltr.encoders.vector_cache import FILE, VectorCache, cache_key
 from ltr.errors import LtrWarning
 from ltr.files.cache_directory import cache_directory
 from tests.builders import run_app
+from tests.made import process, tool_rows, written
 
 ROOT = Path(__file__).parent.parent
 
@@ -232,7 +235,7 @@ def test_info_and_clear_say_what_is_held(tmp_path):
     cache.put(vectors(7))
     assert cache.info().vectors == 7
     assert cache.info().size > 7 * 8 * 4
-    assert cache.clear().vectors == 7
+    assert cache.clear() > 7 * 8 * 4
     assert list(tmp_path.iterdir()) == []
 
 
@@ -240,7 +243,7 @@ def test_the_command_shows_and_clears(own_cache):
     VectorCache(own_cache).put(vectors(2))
     assert "vectors\t2" in run_app(app, "cache", "info")
     assert "beyond it the vectors that were stored first go" in run_app(app, "cache", "info", "--format", "human")
-    assert '"vectors": 2' in run_app(app, "cache", "clear", "--format", "json")
+    assert '"bytes": ' in run_app(app, "cache", "clear", "--format", "json")
     assert "vectors\t0" in run_app(app, "cache", "info")
 
 
@@ -275,3 +278,145 @@ def test_the_file_of_an_earlier_schema_goes_with_the_first_new_vector(tmp_path):
     cache.put({b"a" * 16: np.ones(4, dtype=np.float32)})
     assert not earlier.exists()
     assert cache.info().limit == 1 << 30
+
+
+KEPT = """
+import numpy as np
+
+import ltr
+from ltr.encoders.dense_vectors import Dense
+
+
+@ltr.encoder("kept")
+class Kept:
+    \"\"\"How often each letter stands in a text, kept in the cache.\"\"\"
+
+    name, revision, state = "kept", "1", {}
+
+    @classmethod
+    def is_installed(cls):
+        return True
+
+    @classmethod
+    def fitted(cls, texts):
+        return cls()
+
+    @classmethod
+    def restored(cls, state):
+        return cls()
+
+    def identity(self, role):
+        return ("kept", "1")
+
+    def encode(self, texts, role):
+        rows = [[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
+        return Dense(np.array(rows, dtype=float).reshape(-1, 26)).unit()
+"""
+FOREIGN = 4321  # the number of another user
+
+
+@pytest.fixture(scope="module")
+def featurize(tmp_path_factory):
+    """A function that computes columns over a cache, the same whatever is there, and returns what was said."""
+    home, columns = tmp_path_factory.mktemp("kept"), set()
+    (home / "kept.py").write_text(KEPT)
+    written(home / "s.jsonl", tool_rows(range(8)))
+
+    def featurized(cache):
+        words = ("featurize", "s.jsonl", "-o", "x.npz", "--encoder", "kept", "--code", "kept.py", "-q", "--overwrite")
+        done = process(*words, cwd=home, environment={"LTR_CACHE_DIR": str(cache)})
+        assert done.returncode == 0, done.stderr
+        columns.add((home / "x.npz").read_bytes())
+        assert len(columns) == 1
+        return done.stderr.decode()
+
+    return featurized
+
+
+def in_schema(content, old, new):
+    """The bytes of a cache with another text in its table of tables."""
+    assert old in content
+    return content.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: in_schema(content, b"CREATE TABLE vectors", b"CREATE TABLE v\xffctors"),
+        lambda content: in_schema(content, b"tablevectorsvectors", b"tablevectorsvector\xb1"),
+        lambda content: content[: len(content) // 2],
+        lambda content: b"no database" * len(content),
+    ],
+    ids=["a statement that is no text", "a name that is no text", "cut in half", "no database"],
+)
+@pytest.mark.filterwarnings("always")
+def test_a_damaged_cache_is_one_warning_and_clear_removes_what_is_left_of_it(cli, own_cache, featurize, damage):
+    featurize(own_cache)
+    (path,) = own_cache.glob("*.sqlite")
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    told = featurize(own_cache)
+    assert (told.count("\n"), "set aside as" in told) == (1, True)
+    path.write_bytes(damage(whole))
+    cli.good("cache", "info")
+    assert (cli.err.count("\n"), "set aside as" in cli.err) == (1, True)
+    path.write_bytes(damage(whole))
+    assert json.loads(cli.good("cache", "clear", "--format", "json"))["bytes"] > 2 * len(damage(whole))
+    assert (cli.err, list(own_cache.iterdir())) == ("", [])
+
+
+def shared(cache):
+    cache.chmod(0o777)
+    return cache, "other users can write to it"
+
+
+def foreign(cache):
+    os.chown(cache, FOREIGN, -1)
+    return cache, "another user owns it"
+
+
+def linked(cache):
+    link = cache.with_name(f"link to {cache.name}")
+    link.symlink_to(foreign(cache)[0])
+    return link, "another user owns it"
+
+
+def linked_file(cache):
+    inner = cache / "foreign"
+    inner.mkdir()
+    (cache / FILE).symlink_to(foreign(inner)[0] / "any.sqlite")
+    return cache, "another user owns it"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a directory away")
+@pytest.mark.parametrize("made", [shared, foreign, linked, linked_file])
+def test_a_cache_that_is_not_the_users_own_is_refused_in_one_line(cli, own_cache, monkeypatch, featurize, made):
+    cache, problem = made(own_cache)
+    held = sorted(own_cache.rglob("*"))
+    told = featurize(cache)
+    assert (told.count("\n"), problem in told, "going on without the cache" in told) == (1, True, True)
+    monkeypatch.setenv("LTR_CACHE_DIR", str(cache))
+    for command in ("info", "clear"):
+        code, message = cli.refused("cache", command)
+        assert (code, problem in message, "LTR_CACHE_DIR" in message) == (2, True, True)
+    assert sorted(own_cache.rglob("*")) == held
+
+
+def test_a_link_to_a_directory_of_ones_own_is_a_cache_like_any_other(cli, own_cache, monkeypatch, tmp_path, featurize):
+    (tmp_path / "link").symlink_to(own_cache)
+    assert featurize(tmp_path / "link") == ""
+    monkeypatch.setenv("LTR_CACHE_DIR", str(tmp_path / "link"))
+    held = json.loads(cli.good("cache", "info", "--format", "json"))
+    assert (held["path"], held["vectors"] > 0) == ((own_cache / FILE).as_posix(), True)
+    cli.good("cache", "clear")
+    assert list(own_cache.iterdir()) == []
+
+
+def test_a_cache_that_is_made_is_the_users_alone(tmp_path, featurize):
+    before = os.umask(0)
+    try:
+        assert featurize(tmp_path / "new" / "cache") == ""
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new" / "cache").stat().st_mode & 0o777 == 0o700
+    assert featurize(tmp_path / "new" / "cache") == ""

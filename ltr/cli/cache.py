@@ -1,14 +1,11 @@
 """ltr cache: the vectors kept on this machine between runs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from ltr.cli.options import Shown
 from ltr.cli.output import Format, aligned_lines, chosen_format, show_json, show_tsv
-
-if TYPE_CHECKING:
-    from ltr.encoders.vector_cache import CacheInfo
 
 app = typer.Typer(help="The vectors kept on this machine between runs.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -19,32 +16,34 @@ def info(shown: Shown = None) -> None:
     from ltr.encoders.vector_cache import VectorCache
     from ltr.files.cache_directory import cache_directory
 
-    show_cache(VectorCache(cache_directory()).info(), shown)
+    held = VectorCache(cache_directory()).info()
+    facts = {"path": held.path.as_posix(), "vectors": held.vectors, "bytes": held.size, "limit": held.limit}
+    limit = f"{megabytes(held.limit)}; beyond it the vectors that were stored first go"
+    show_facts(facts, [["vectors", f"{held.vectors:,}"], ["on disk", megabytes(held.size)], ["limit", limit]], shown)
 
 
 @app.command()
 def clear(shown: Shown = None) -> None:
-    """Remove it; say what it held."""
+    """Remove it; say how large it was."""
     from ltr.encoders.vector_cache import VectorCache
     from ltr.files.cache_directory import cache_directory
 
-    show_cache(VectorCache(cache_directory()).clear(), shown)
+    cache = VectorCache(cache_directory())
+    size = cache.clear()
+    show_facts({"path": cache.path.as_posix(), "bytes": size}, [["removed", megabytes(size)]], shown)
 
 
-def show_cache(held: "CacheInfo", shown: Format | None) -> None:
-    """What the cache holds."""
-    facts: dict[str, Any] = {
-        "path": held.path.as_posix(),
-        "vectors": held.vectors,
-        "bytes": held.size,
-        "limit": held.limit,
-    }
+def megabytes(size: int) -> str:
+    """A number of bytes, for a person."""
+    return f"{size / 1e6:,.1f} MB"
+
+
+def show_facts(facts: dict[str, Any], rows: list[list[str]], shown: Format | None) -> None:
+    """Facts about the cache; `rows` say them to a person, below the path."""
     match chosen_format(shown):
         case Format.JSON:
             show_json(facts)
         case Format.TSV:
             show_tsv(facts.items())
         case Format.HUMAN:
-            rows = [["path", facts["path"]], ["vectors", f"{held.vectors:,}"], ["on disk", f"{held.size / 1e6:.1f} MB"]]
-            rows.append(["limit", f"{held.limit / 1e6:,.1f} MB; beyond it the vectors that were stored first go"])
-            print("\n".join(aligned_lines(["", ""], rows, flexible=1, indent="")))
+            print("\n".join(aligned_lines(["", ""], [["path", facts["path"]], *rows], flexible=1, indent="")))

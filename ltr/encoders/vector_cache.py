@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ltr.errors import DiskError, LtrWarning
-from ltr.files.filesystem_operations import make_directory, remove
+from ltr.errors import LtrError, LtrWarning
+from ltr.files.cache_directory import own_directory, refuse_shared
+from ltr.files.filesystem_operations import remove
 
 Vector = npt.NDArray[np.float32]
 Result = TypeVar("Result")
@@ -30,6 +31,8 @@ FILE, EARLIER = "vectors-2.sqlite", ("vectors-1.sqlite",)  # the number is that 
 LARGEST = 1 << 30  # bytes of vectors: beyond, those stored first go first
 ROOM = 0.9  # of the limit that is left when vectors go, so that the next ones find room
 BESIDE = ("-wal", "-shm")  # what SQLite keeps next to its file
+ASIDE = ".damaged-"
+DAMAGES = (sqlite3.Error, ValueError, TypeError)  # of a damaged file: ValueError where a name or a message is no UTF-8
 SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (age INTEGER PRIMARY KEY, key BLOB UNIQUE, value BLOB)"  # age: it rises
 KEYS_AT_ONCE = 900  # SQLite takes at least 999 parameters
 DIGEST = 16
@@ -64,7 +67,8 @@ class VectorCache:
     """The vectors of a directory. Any process may read, write or remove them at any time."""
 
     def __init__(self, directory: Path, *, patience: float = PATIENCE, limit: int = LARGEST) -> None:
-        self.path, self.limit = directory / FILE, limit
+        # a link is what it points to: whoever may write there, and what lies beside it
+        self.path, self.limit = Path(os.path.realpath(directory / FILE)), limit
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
@@ -75,7 +79,7 @@ class VectorCache:
         """The stored vectors of the keys; damaged ones are left out."""
         vectors: dict[bytes, Vector] = {}
         for first in range(0, len(keys), KEYS_AT_ONCE):
-            rows: list[tuple[bytes, object]] = self._tried(partial(_rows, keys[first : first + KEYS_AT_ONCE]), [])
+            rows: list[tuple[Any, object]] = self._tried(partial(_rows, keys[first : first + KEYS_AT_ONCE]), [])
             vectors |= {key: vector for key, value in rows if (vector := _checked(key, value)) is not None}
         return vectors
 
@@ -94,19 +98,21 @@ class VectorCache:
 
     def info(self) -> CacheInfo:
         """The path of the cache, the number of its vectors and its size."""
+        refuse_shared(self.path.parent)
         if not self.path.exists():
             return CacheInfo(self.path, 0, 0, self.limit)
         count = self._tried(lambda connection: connection.execute("SELECT count(*) FROM vectors").fetchone()[0], 0)
-        files = [self.path, *self._beside()]
-        return CacheInfo(self.path, count, sum(file.stat().st_size for file in files if file.exists()), self.limit)
+        return CacheInfo(self.path, count, _size([self.path, *self._beside()]), self.limit)
 
-    def clear(self) -> CacheInfo:
-        """Remove the file, and return what it held."""
-        info = self.info()
+    def clear(self) -> int:
+        """Remove the file, and those that were set aside, and return their bytes. None of them is opened."""
+        refuse_shared(self.path.parent)
         self._close()
-        for file in (self.path, *self._beside(), *_earlier(self.path)):
+        files = [self.path, *self._beside(), *_earlier(self.path), *self.path.parent.glob(f"{self.path.name}{ASIDE}*")]
+        size = _size(files)
+        for file in files:
             remove(file)
-        return info
+        return size
 
     def _beside(self) -> list[Path]:
         return [self.path.with_name(self.path.name + suffix) for suffix in BESIDE]
@@ -123,14 +129,15 @@ class VectorCache:
                     return otherwise
                 try:
                     return work(self._opened())
-                except (sqlite3.OperationalError, DiskError, OSError) as error:
+                except (sqlite3.OperationalError, LtrError, OSError) as error:
                     problem = error
                     self._close()
-                except sqlite3.DatabaseError as error:
+                except DAMAGES as error:
                     problem = error
                     self._set_aside(error)
             self._is_usable = False
-            warnings.warn(f"{self.path}: {problem}; going on without the cache of vectors", LtrWarning, stacklevel=1)
+            text = str(problem) if isinstance(problem, LtrError) else f"{self.path}: {problem}"
+            warnings.warn(f"{text}; going on without the cache of vectors", LtrWarning, stacklevel=1)
         return otherwise
 
     def _opened(self) -> sqlite3.Connection:
@@ -138,7 +145,7 @@ class VectorCache:
         if self._connection is not None and self._process != os.getpid():  # forked: a connection is its parent's own
             self._connection = None
         if self._connection is None:
-            make_directory(self.path.parent)
+            own_directory(self.path.parent)
             for file in _earlier(self.path):
                 remove(file)
             self._connection, self._process = _connected(self.path, self._patience), os.getpid()
@@ -147,7 +154,7 @@ class VectorCache:
     def _set_aside(self, error: Exception) -> None:
         """Rename a damaged file and warn."""
         self._close()
-        aside = self.path.with_name(f"{self.path.name}.damaged-{os.urandom(4).hex()}")
+        aside = self.path.with_name(f"{self.path.name}{ASIDE}{os.urandom(4).hex()}")
         if self.path.exists():
             self.path.replace(aside)
             for file in self._beside():
@@ -174,7 +181,7 @@ def _connected(path: Path, patience: float) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=normal")
             connection.execute(SCHEMA)
-        except sqlite3.Error as error:
+        except DAMAGES as error:
             connection.close()
             is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             if not is_busy or time.monotonic() > deadline:
@@ -182,6 +189,11 @@ def _connected(path: Path, patience: float) -> sqlite3.Connection:
             time.sleep(0.01)
         else:
             return connection
+
+
+def _size(files: Iterable[Path]) -> int:
+    """The bytes of those that are there."""
+    return sum(file.stat().st_size for file in files if file.exists())
 
 
 def _earlier(path: Path) -> list[Path]:
@@ -203,15 +215,17 @@ def _remove_oldest(connection: sqlite3.Connection, limit: int) -> None:
         )
 
 
-def _rows(keys: Sequence[bytes], connection: sqlite3.Connection) -> list[tuple[bytes, object]]:
+def _rows(keys: Sequence[bytes], connection: sqlite3.Connection) -> list[tuple[Any, object]]:
     """The keys that are stored, and their values."""
     marks = ",".join("?" * len(keys))
     return connection.execute(f"SELECT key, value FROM vectors WHERE key IN ({marks})", keys).fetchall()
 
 
-def _checked(key: bytes, value: object) -> Vector | None:
-    """The vector of a stored value; None where the value is not what was written."""
-    if not isinstance(value, bytes) or value[:DIGEST] != _checksum(key, value[DIGEST:]) or len(value) % VALUE:
+def _checked(key: object, value: object) -> Vector | None:
+    """The vector of a stored value; None where key or value are not what was written."""
+    if not (isinstance(key, bytes) and isinstance(value, bytes)):
+        return None
+    if value[:DIGEST] != _checksum(key, value[DIGEST:]) or len(value) % VALUE:
         return None
     vector = np.frombuffer(value, dtype="<f4", offset=DIGEST).astype(np.float32, copy=False)
     return vector if np.isfinite(vector).all() else None

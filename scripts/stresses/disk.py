@@ -115,9 +115,9 @@ def read_only(name):
 def as_nobody(trial):
     """The exit code of the command for a user who owns nothing."""
     os.environ["LTR_CACHE_DIR"] = tempfile.mkdtemp()
-    os.chmod(os.environ["LTR_CACHE_DIR"], 0o777)  # noqa: PTH101
     os.chdir(trial.home)
     if os.getuid() == 0:
+        os.chown(os.environ["LTR_CACHE_DIR"], NOBODY, NOBODY)
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)

@@ -12,9 +12,9 @@ import numba
 
 from ltr import __version__
 from ltr.engines.deferred_signals import deferring
-from ltr.errors import DiskError
+from ltr.errors import DiskError, UsageError
 from ltr.files.atomic_write import write_bytes
-from ltr.files.cache_directory import cache_directory
+from ltr.files.cache_directory import cache_directory, own_directory
 from ltr.training.kernels.dispatch_by_size import Pass
 
 
@@ -23,7 +23,7 @@ def compiled(function: Pass, features: int, allowed: set[str], signature: tuple[
     """The function compiled for its arguments; for this process alone where the cache cannot be used."""
     # numba names machine code by it: two passes of one name, loaded from the cache, take each other's symbols
     function.__qualname__ += f"_{features}"
-    directory = private(cache_directory() / "numba")
+    directory = private(cache_directory())
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": allowed}
     if directory is None:
         return numba.njit(signature, **options)(function)
@@ -69,12 +69,10 @@ def kernel_cache_key(files: Mapping[str, bytes], version: str) -> str:
     return hashlib.sha256(" ".join([version, *sorted(files), *digests]).encode()).hexdigest()[:16]
 
 
-def private(directory: Path) -> Path | None:
-    """The directory, made if it is missing; None unless the user owns it and nobody else can write to it."""
+def private(cache: Path) -> Path | None:
+    """The directory of machine code in the cache, made if it is missing; None unless both are the user's alone."""
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = directory.stat()
-    except OSError:
+        directory = own_directory(own_directory(cache) / "numba")
+    except (OSError, UsageError):
         return None
-    is_own = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
-    return directory if is_own and os.access(directory, os.W_OK | os.X_OK) else None
+    return directory if os.access(directory, os.W_OK | os.X_OK) else None
