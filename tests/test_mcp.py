@@ -2,9 +2,14 @@
 
 import asyncio
 import json
+import os
 import re
+import select
+import signal
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -159,3 +164,104 @@ def test_a_missing_catalogue_is_one_clear_line(run, tmp_path):
 
     with pytest.raises(FileError, match="none.json"):
         all_tools([tmp_path / "none.json"])
+
+
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+GREETING = (
+    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+)
+QUESTION = {"name": "find_tools", "arguments": {"query": "what is the mail?", "k": 1}}
+
+
+@contextmanager
+def server_of(run):
+    """The server as a process, after the greeting."""
+    pytest.importorskip("mcp", reason="the extra mcp is not installed: there is no server to start")
+    command = [sys.executable, "-m", "ltr", "mcp", str(run)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as server:
+        try:
+            server.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in GREETING))
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline())["id"] == 1
+            yield server
+        finally:
+            server.kill()
+
+
+def request(number, padding=0):
+    """A line that asks for a tool; so many bytes say nothing."""
+    call = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": QUESTION}
+    return json.dumps(call).encode() + b" " * padding + b"\n"
+
+
+def peak_of(server):
+    """The most memory, in MB, that the process held so far."""
+    lines = Path(f"/proc/{server.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize("sent", [0, 2000])
+def test_a_signal_ends_the_server_at_once_whether_it_waits_or_works(run, number, code, sent):
+    with server_of(run) as server:
+        os.set_blocking(server.stdin.fileno(), False)
+        with suppress(BlockingIOError):  # of 2,000 it takes what it answers: nobody reads the answers
+            for place in range(sent):
+                server.stdin.raw.write(request(place))
+        server.stdout.read1(1) if sent else None
+        server.send_signal(number)
+        assert server.wait(timeout=30) == code
+        assert server.stderr.read() == b""
+
+
+@pytest.mark.parametrize("sent", [0, 100])
+def test_a_client_that_dies_ends_the_server_in_silence(run, sent):
+    with server_of(run) as server:
+        server.stdin.write(b"".join(map(request, range(sent))))
+        server.stdin.flush()
+        server.stdout.close()
+        server.stdin.close()
+        assert server.wait(timeout=30) == 0
+        assert server.stderr.read() == b""
+
+
+def test_a_line_beyond_the_limit_is_answered_and_let_go(run):
+    with server_of(run) as server:
+        before = peak_of(server)
+        server.stdin.write(b'{"jsonrpc": "2.0", "id": 2, "method": "')
+        for _ in range(200):
+            server.stdin.write(b"x" * (1 << 20))
+        server.stdin.write(b'"}\n' + request(3))
+        server.stdin.flush()
+        long, good = json.loads(server.stdout.readline()), json.loads(server.stdout.readline())
+        assert (long["id"], long["error"]) == (None, {"code": -32700, "message": "the line is longer than 8 MiB"})
+        assert good["result"]["structuredContent"]["tools"][0]["name"] == "get_mail"
+        assert peak_of(server) < before + 64
+
+
+def test_the_longest_query_fits_into_a_line_however_it_is_escaped(run):
+    question = {"name": "find_tools", "arguments": {"query": "é" * (1 << 20), "k": 1}}
+    line = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": question})
+    with server_of(run) as server:
+        server.stdin.write(line.encode() + b"\n")
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["result"]["structuredContent"]["tools"]
+
+
+def test_requests_of_a_client_that_does_not_read_wait_in_its_own_pipe_and_are_answered_once_it_reads(run):
+    number, padding = 600, 100_000
+    content = b"".join(request(place, padding) for place in range(number))
+    with server_of(run) as server:
+        os.set_blocking(server.stdin.fileno(), False)
+        taken = 0
+        while taken < len(content) and select.select([], [server.stdin], [], 3)[1]:  # until the server reads no more
+            taken += os.write(server.stdin.fileno(), content[taken : taken + (1 << 16)])
+        assert taken < len(content) / 2
+        os.set_blocking(server.stdin.fileno(), True)
+        rest = threading.Thread(target=lambda: (server.stdin.write(content[taken:]), server.stdin.close()))
+        rest.start()
+        assert [json.loads(line)["id"] for line in server.stdout] == [*range(number)]
+        rest.join()
+        assert server.wait(timeout=30) == 0

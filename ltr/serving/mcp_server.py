@@ -1,23 +1,26 @@
 """A server of the Model Context Protocol on stdin and stdout: one tool, which finds tools."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
 from ltr import __version__
 from ltr.data.value_excerpts import excerpt
+from ltr.engines.deferred_signals import deferring
 from ltr.errors import LtrError, UsageError
 from ltr.files.installed_packages import install_line
 from ltr.serving import DEFAULT_K
 from ltr.serving.router import Router
 
-if TYPE_CHECKING:
-    from anyio.streams.memory import MemoryObjectSendStream
-
 FIND: Final = "find_tools"
 MOST_TOOLS = 100  # in one answer
 LONGEST_QUERY = 1 << 20  # characters
+LONGEST_LINE = 8 << 20  # bytes: the longest query, escaped as \uXXXX, takes six a character
+PART = 1 << 16  # bytes of a line beyond, which are let go
 DESCRIPTION = "Finds the tools that fit a task. Call it with what is to be done; call one of the tools it names next."
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -67,17 +70,11 @@ async def tools_found(router: Router, query: str, k: int) -> dict[str, object]:
     return {"tools": tools, **({} if answer.none is None else {"none": answer.none})}
 
 
-def serve(router: Router) -> None:
-    """Answer clients on stdin and stdout until stdin ends. Whatever a client sends, the next request is answered."""
-    try:
-        import anyio
-        import mcp_types as types
-        from mcp import MCPError
-        from mcp.server.lowlevel import Server
-        from mcp.server.stdio import stdio_server
-        from mcp.shared.message import SessionMessage
-    except ImportError as error:
-        raise UsageError(f"the official SDK is needed: {install_line('mcp')}") from error
+def tool_server(router: Router) -> Any:
+    """The server of the SDK, which knows the one tool."""
+    import mcp_types as types
+    from mcp import MCPError
+    from mcp.server.lowlevel import Server
 
     async def list_tools(_context: Any, _params: Any) -> Any:
         return types.ListToolsResult(tools=[types.Tool(name=FIND, description=DESCRIPTION, input_schema=SCHEMA)])
@@ -90,21 +87,103 @@ def serve(router: Router) -> None:
         text = types.TextContent(type="text", text=msgspec.json.encode(answer).decode())
         return types.CallToolResult(content=[text], structured_content=answer)
 
-    async def relay(source: Any, target: "MemoryObjectSendStream[Any]", out: Any) -> None:
-        """Pass messages on; answer lines that are none, which the SDK drops in silence."""
-        async with target:
-            async for item in source:
-                if isinstance(item, Exception):
-                    problem = types.ErrorData(code=types.PARSE_ERROR, message="not a JSON-RPC message")
-                    await out.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=problem)))
-                else:
-                    await target.send(item)
+    return Server("ltr", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
-    async def run() -> None:
-        server = Server("ltr", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
-        async with stdio_server() as (source, out), anyio.create_task_group() as group:
-            target, inbox = anyio.create_memory_object_stream[Any](0)
-            group.start_soon(relay, source, target, out)
-            await server.run(inbox, out, server.create_initialization_options())
 
-    anyio.run(run)
+def serve(router: Router) -> None:
+    """Answer a client on stdin and stdout until stdin ends. Whatever it sends, the next request is answered.
+
+    One request at a time: the next one is read when the answer is written, so that what a client sends and does not
+    fetch waits in its own pipes. The main thread reads and writes: there a signal ends the wait.
+    """
+    try:
+        import anyio
+        import mcp_types as types
+        from mcp.shared.message import SessionMessage
+
+        server = tool_server(router)
+    except ImportError as error:
+        raise UsageError(f"the official SDK is needed: {install_line('mcp')}") from error
+
+    to_server, inbox = anyio.create_memory_object_stream[Any](0)
+    outbox, from_server = anyio.create_memory_object_stream[Any](0)
+
+    async def started() -> Any:
+        return asyncio.create_task(server.run(inbox, outbox, server.create_initialization_options()))
+
+    def not_read(problem: str) -> list[Any]:
+        error = types.ErrorData(code=types.PARSE_ERROR, message=problem)
+        return [types.JSONRPCError(jsonrpc="2.0", id=None, error=error)]
+
+    async def replies(line: bytes | None) -> list[Any]:
+        """What goes back for a line: for a request that ends with its answer, for no message an error."""
+        if line is None:
+            return not_read(f"the line is longer than {LONGEST_LINE >> 20} MiB")
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
+        except ValueError:  # the SDK would drop it in silence
+            return not_read("not a JSON-RPC message")
+        await to_server.send(SessionMessage(message))
+        sent: list[Any] = []
+        if isinstance(message, types.JSONRPCRequest):
+            async for item in from_server:
+                sent.append(item.message)
+                if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+                    break
+        return sent
+
+    loop = asyncio.Runner()
+    try:
+        run = deferring(loop.run)  # a signal that breaks into its tasks would come out as a group of exceptions
+        session = run(started())  # held: the loop holds its tasks weakly
+        with wire() as (source, target), suppress(ConnectionError):  # of a client that has died
+            for line in lines(source):
+                for message in run(replies(line)):
+                    write(target, message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        session.cancel()
+    finally:
+        deferring(loop.close)()
+
+
+@contextmanager
+def wire() -> Iterator[tuple[BinaryIO, int]]:
+    """Stdin, and the descriptor of stdout, for messages alone: others read nothing meanwhile, and print to stderr."""
+    try:
+        source, target = os.dup(0), os.dup(1)
+    except OSError as error:
+        raise UsageError("stdin or stdout is closed; a client of MCP talks over both") from error
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # stderr is closed
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    try:
+        with open(source, "rb", closefd=False) as messages:
+            yield messages, target
+    finally:
+        os.dup2(source, 0)
+        os.dup2(target, 1)
+        os.close(source)
+        os.close(target)
+
+
+def lines(source: BinaryIO) -> Iterator[bytes | None]:
+    r"""Each line; None for one that is too long, of which a part at a time is held.
+
+    >>> import io
+    >>> [*lines(io.BytesIO(b"{}\n[]"))]
+    [b'{}\n', b'[]']
+    """
+    while line := source.readline(LONGEST_LINE + 1):
+        is_long = len(line) > LONGEST_LINE
+        while is_long and line and not line.endswith(b"\n"):
+            line = source.readline(PART)
+        yield None if is_long else line
+
+
+def write(target: int, content: bytes) -> None:
+    """Write all of it, or wait: without a buffer, which would be flushed, and waited for, once more at the end."""
+    while content:
+        content = content[os.write(target, content) :]
