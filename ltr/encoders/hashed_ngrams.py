@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -47,6 +46,10 @@ class HashEncoder:
     state_type: ClassVar[Record] = COUNTED
     documents: int  # N
     frequencies: IntArray = field(repr=False)  # (BUCKETS,): df
+    weights: FloatArray = field(init=False, repr=False, compare=False)  # (BUCKETS,): 1 + ln((1 + N) / (1 + df))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", 1 + np.log((1 + self.documents) / (1 + self.frequencies)))
 
     @classmethod
     def fitted(cls, texts: Sequence[str]) -> Self:
@@ -117,11 +120,6 @@ class HashEncoder:
         lengths = np.sqrt(np.bincount(counted.texts, weights=numbers * numbers, minlength=texts))
         starts = np.searchsorted(counted.texts, np.arange(texts + 1))
         return Sparse(starts, counted.buckets, numbers / lengths[counted.texts], BUCKETS)
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """1 + ln((1 + N) / (1 + df)) of each bucket."""
-        return 1 + np.log((1 + self.documents) / (1 + self.frequencies))
 
 
 def text_grams(texts: Sequence[str]) -> Ragged:

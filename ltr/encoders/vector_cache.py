@@ -38,6 +38,9 @@ KEYS_AT_ONCE = 900  # SQLite takes at least 999 parameters
 DIGEST = 16
 VALUE = 4  # bytes of a number, of which the digest is a multiple
 PATIENCE = 20.0  # seconds to wait for another process that writes
+IN_SQLITE = threading.RLock()  # its own locks could never be taken in a child that was forked while one was held
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=IN_SQLITE.acquire, after_in_parent=IN_SQLITE.release, after_in_child=IN_SQLITE.release)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,6 @@ class VectorCache:
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
-        self._lock = threading.Lock()
         self._is_usable = True
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
@@ -123,7 +125,7 @@ class VectorCache:
         The second attempt is for a file that was damaged, or that another process removed meanwhile.
         """
         problem: Exception | None = None
-        with self._lock:
+        with IN_SQLITE:
             for _ in range(2):
                 if not self._is_usable:
                     return otherwise

@@ -1,6 +1,5 @@
 """Outcomes of served queries: kept in a journal, learned from without the training data."""
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -21,6 +20,7 @@ from ltr.files.journal import append_line, read_journal
 from ltr.files.mergeable_tables import Part, merged
 from ltr.serving.none_logit_inputs import relevance_of, word_count
 from ltr.serving.outcomes import OfferedTo, OutcomeRow, candidates_of
+from ltr.serving.shared_by_threads import SharedByThreads
 from ltr.storage.model_file import StoredModel, model_digest
 from ltr.storage.run_record import refuse_changed
 from ltr.storage.update_state import NoneLearned, UpdateBase, files_of, read_base, write_base
@@ -70,7 +70,7 @@ class Applied:
     none: NoneLogit | None
 
 
-class Feedback:
+class Feedback(SharedByThreads):
     """The outcomes of a run directory, and what they make of its model. Threads may share it."""
 
     def __init__(self, home: Path, model: StoredModel) -> None:
@@ -78,7 +78,8 @@ class Feedback:
             raise UsageError(f"the model ranks {model.kind}s; outcomes of tools can be learned from")
         if model.features is None:
             raise DataError(READY_NUMBERS)
-        self.home, self.model, self.lock = home, model, threading.Lock()
+        super().__init__()
+        self.home, self.model = home, model
         self._trained: FittedFeatures = model.features
         self._digest = model_digest(home)
         self._base: UpdateBase | None = None
@@ -92,6 +93,10 @@ class Feedback:
     def has_outcomes(self) -> bool:
         """Whether any were written for the run."""
         return bool(self._end)
+
+    def start_anew(self) -> None:
+        """Read all of it again when it is next needed: here an error would be lost."""
+        self._is_open = False
 
     def _open(self) -> None:
         """Start anew from what lies in the directory."""
@@ -116,6 +121,7 @@ class Feedback:
         self._is_cut = False
         self._w: FloatArray | None = None
         self._solved: Solved | None = None
+        self._is_open = True
 
     def base(self) -> UpdateBase:
         """What stands for the training data; an error where the run does not keep it."""
@@ -144,6 +150,8 @@ class Feedback:
 
     def replayed(self) -> Applied | None:
         """What ranking uses once everything in the journal is learned from; None where it says nothing."""
+        if not self._is_open:
+            self._open()
         journal = files_of(self.home)[2]
         lines = read_journal(journal, self._end)
         if not lines.end:

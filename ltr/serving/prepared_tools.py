@@ -1,6 +1,5 @@
 """The tools that a router at work has met: what features prepared of each is computed once and shared by threads."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from ltr.features.fitted_features import FittedFeatures
 from ltr.features.precomputed_tables import Tables, ToolList, all_extended, tools_of_rows
 from ltr.files.freed_memory import return_freed_memory
 from ltr.serving.served_encoder import ServedEncoder
+from ltr.serving.shared_by_threads import SharedByThreads
 from ltr.serving.shortlist import Shortlist
 from ltr.serving.tool_offer import Offer
 
@@ -26,11 +26,15 @@ MOST_OF_A_CUT = 6_000  # held where a large catalogue is cut: its shortlist need
 AT_ONCE = 1 << 10  # prepared at once: more of them need more memory on the way
 
 
-class PreparedTools:
+class PreparedTools(SharedByThreads):
     """What fitted features prepared of the tools that they have met. Threads may share it; a copy starts empty."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        super().__init__()
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """Hold nothing."""
         self._served: FittedFeatures | None = None
         self._rows: dict[tuple[str, ToolText], int] = {}
         self._tables: tuple[Any, ...] | None = None
@@ -44,7 +48,7 @@ class PreparedTools:
 
     def served(self, features: FittedFeatures) -> FittedFeatures:
         """The features with an encoder that holds nothing of a query."""
-        with self._lock:
+        with self.lock:
             if self._served is None:
                 self._served = _served(features)
             return self._served
@@ -52,7 +56,7 @@ class PreparedTools:
     def renewed(self, features: FittedFeatures, changed: Sequence[str]) -> "PreparedTools":
         """The same for features of which some have another state; a shortlist stays as it was made."""
         new, places = PreparedTools(), [place for place, name in enumerate(features.names) if name in changed]
-        with self._lock:
+        with self.lock:
             new._own, new._shortlist, new._rows = self._own, self._shortlist, dict(self._rows)
             if self._tables is not None:
                 names, texts = zip(*new._rows, strict=True)
@@ -70,7 +74,7 @@ class PreparedTools:
 
     def shortlist(self, features: FittedFeatures, tools: ToolList) -> Shortlist:
         """The shortlist of a large catalogue; that of the last one is held."""
-        with self._lock:
+        with self.lock:
             if self._shortlist is None or self._shortlist[0] != tools:
                 self._shortlist = tools, Shortlist.of(tools, features)
             return self._shortlist[1]
@@ -108,7 +112,7 @@ class PreparedTools:
         if held is not None and held[0] is tools:
             return held[1]
         served, listed = self.served(features), list(zip(tools.names, tools.texts, strict=True))
-        with self._lock:
+        with self.lock:
             new = [place for place, tool in enumerate(listed) if tool not in self._rows]
             most = MOST_TOOLS if self._shortlist is None else MOST_OF_A_CUT
             if len(self._rows) + len(new) > most and self._rows:

@@ -1,7 +1,6 @@
 """A trained run put to work: queries in, ranked candidates out."""
 
 import os
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,6 +28,7 @@ from ltr.serving.none_probability import none_probabilities
 from ltr.serving.prepared_tools import PreparedTools
 from ltr.serving.query_checks import checked_queries
 from ltr.serving.rank_options import RankKeywords, RankOptions
+from ltr.serving.shared_by_threads import SharedByThreads
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.serving.tool_offer import Offer
 from ltr.storage.model_file import StoredModel, load_model, save_model
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ltr.serving.outcomes import Outcome
 
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
-OPENING = threading.Lock()  # of the outcomes of a run
+OPENING = SharedByThreads()  # the outcomes of a run
 UPDATED = "outcomes have moved the weights since the calibration"
 CUT = "the catalogue was cut to a shortlist for each query"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
@@ -344,7 +344,7 @@ class Router(StoredModel):
         """The outcomes of the run; an error where there can be none."""
         from ltr.serving.learning_from_outcomes import Feedback
 
-        with OPENING:
+        with OPENING.lock:
             feedback = self.feedback
             if feedback is None:
                 if self.home is None:

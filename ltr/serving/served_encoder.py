@@ -1,19 +1,25 @@
 """The encoder of a service: it keeps nothing of a query."""
 
-import threading
 from collections.abc import Sequence
 
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors
+from ltr.serving.shared_by_threads import SharedByThreads
 
 
-class ServedEncoder:
+class ServedEncoder(SharedByThreads):
     """An encoder in a service: threads take turns, and nothing of a query is held or stored."""
 
     def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
         self.name, self.revision, self.state = encoder.name, encoder.revision, encoder.state
-        self._encoder, self._turn = encoder, threading.Lock()
+        self._encoder = encoder
+
+    def start_anew(self) -> None:
+        """Hold no vector."""
+        if isinstance(self._encoder, CachedEncoder):
+            self._encoder = self._encoder.apart()
 
     def identity(self, role: Role) -> tuple[str, ...] | None:
         """That of the encoder."""
@@ -21,7 +27,7 @@ class ServedEncoder:
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text."""
-        with self._turn:
+        with self.lock:
             encoder = self._encoder
             if role == "query" and isinstance(encoder, CachedEncoder):
                 return encoder.encode_once(texts, role)

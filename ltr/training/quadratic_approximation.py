@@ -1,7 +1,6 @@
 """Learning from outcomes without the training data: a quadratic stands for their objective."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +60,7 @@ class Solved:
     hessian: FloatArray  # of the losses of the outcomes, at w
 
 
-@dataclass(frozen=True)  # no slots, for cached_property
+@dataclass(frozen=True)  # no slots: what is found once is kept beside the fields
 class Quadratic:
     """What stands for the objective that w was learned with: 1/2 (w - w0)' H0 (w - w0).
 
@@ -72,7 +71,7 @@ class Quadratic:
     w: FloatArray  # w0
     hessian: FloatArray  # H0
 
-    @cached_property
+    @property
     def basis(self) -> FloatArray:
         """B, (features, directions), with B' H0 B = 1: the directions in which outcomes move w.
 
@@ -83,11 +82,13 @@ class Quadratic:
         array([[0.5],
                [0. ]])
         """
-        diagonal = np.diag(self.hessian)
-        unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        values, vectors = np.linalg.eigh(self.hessian * np.outer(unit, unit))
-        counts = values > IDENTIFIED * max(values[-1], np.finfo(float).tiny)
-        basis: FloatArray = unit[:, np.newaxis] * vectors[:, counts] / np.sqrt(values[counts])
+        if "found_basis" not in vars(self):  # cached_property of Python 3.11 has a lock, which a fork could leave held
+            diagonal = np.diag(self.hessian)
+            unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+            values, vectors = np.linalg.eigh(self.hessian * np.outer(unit, unit))
+            counts = values > IDENTIFIED * max(values[-1], np.finfo(float).tiny)
+            vars(self)["found_basis"] = unit[:, np.newaxis] * vectors[:, counts] / np.sqrt(values[counts])
+        basis: FloatArray = vars(self)["found_basis"]
         return basis
 
     @property
