@@ -86,6 +86,7 @@ def learned(router):
 
 router = ltr.load(sys.argv[1])
 """
+LOADED = "router = ltr.load(sys.argv[1])"
 ONE = """
 def work():
     if sys.argv[2] in ("restored", "update"):
@@ -141,7 +142,7 @@ def trained(tmp_path_factory):
     home = tmp_path_factory.mktemp("forks")
     samples = written(home / "s.jsonl", tool_rows(range(12)))
     train = f"ltr.train({str(samples)!r}, out=sys.argv[1], encoder='letters', recommended=True)"
-    assert printed(ENCODER.replace("router = ltr.load(sys.argv[1])", train), home) == ("", "")
+    assert printed(ENCODER.replace(LOADED, train), home) == ("", "")
     return home / "run"
 
 

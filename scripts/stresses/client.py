@@ -1,12 +1,15 @@
 """A hostile client of ltr mcp: lines that are no messages, wrong types anywhere, huge and deep values, and no reading.
 
 The server answers each request that can be answered, prints nothing but messages, and answers a good client's question
-afterwards. Needs the package mcp. Ends with 1 when it died, printed anything else, or forgot a question.
+afterwards. It lets a line of 200 MB go, reads no more of a client that does not read, and ends without a word at a
+signal or where its client dies. Needs the package mcp. Ends with 1 when it does anything else.
 """
 
 import json
 import os
 import random
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +22,9 @@ from subcommands import ROOT, at_least
 from tests.made import damaged, tool_rows, written
 
 AT_ONCE = 50  # lines between two questions of a good client
+LONG, MOST_MB = 200, 64  # MB of a line, and by how much memory may grow for it
+UNREAD, PADDING = 600, b" " * 100_000  # requests of a client that does not read
+ENDS = {signal.SIGTERM: 143, signal.SIGINT: 130, None: 0}  # None: the client dies
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "hostile", "version": "1"}}
 CALL = {"name": "find_tools", "arguments": {"query": "what is the map?", "k": 2}}
 
@@ -33,6 +39,7 @@ def main(*, number, seed):
     """What the server did."""
     if find_spec("mcp") is None:
         return "the package mcp is not installed: pip install mcp"
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
     draw, answered, problems = random.Random(seed), 0, []
     with tempfile.TemporaryDirectory() as folder:
         samples, run = written(Path(folder) / "s.jsonl", tool_rows(range(20))), Path(folder) / "run"
@@ -50,10 +57,72 @@ def main(*, number, seed):
                 break
         server.stdin.close()
         code = server.wait(timeout=60)
+        problems += [problem for check in (long_line, no_reading, *map(ending, ENDS)) for problem in check(run)]
     questions = -(-number // AT_ONCE)
-    text = f"{number:,} hostile lines, {answered} of {questions} questions between them answered, exit {code}"
+    text = f"{number:,} hostile lines, {answered} of {questions} questions between them answered, exit {code}; "
+    text += f"of a line of {LONG} MB, no reading, two signals and a dying client {len(problems)} wrong"
     print(*problems[:5], sep="\n", end="\n" if problems else "")
     return Figure(text, is_good=answered == questions and code == 0 and not problems)
+
+
+def greeted(run):
+    """A server that has answered the greeting."""
+    server, problems = ltr("mcp", run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE), []
+    ask(server, request(0, "initialize", HELLO), 0, problems)
+    send(server, b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+    return server, problems
+
+
+def long_line(run):
+    """What goes wrong with a line that never seems to end."""
+    server, problems = greeted(run)
+    before = peak_of(server)
+    for _ in range(LONG):
+        server.stdin.write(b"x" * 1_000_000)
+    send(server, b"")
+    ask(server, request(1, "tools/call", CALL), 1, problems)
+    grown = peak_of(server) - before
+    server.kill()
+    return problems + ([f"a line of {LONG} MB took {grown:.0f} MB"] if grown > MOST_MB else [])
+
+
+def no_reading(run):
+    """What goes wrong where nobody reads the answers: the server may not read on without end."""
+    server, problems = greeted(run)
+    content = b"".join(json.dumps(request(n, "tools/call", CALL)).encode() + PADDING + b"\n" for n in range(UNREAD))
+    os.set_blocking(server.stdin.fileno(), False)
+    taken = 0
+    while taken < len(content) and select.select([], [server.stdin], [], 5)[1]:
+        taken += os.write(server.stdin.fileno(), content[taken : taken + (1 << 16)])
+    server.kill()
+    return problems + (["it read all requests of a client that does not read"] if taken == len(content) else [])
+
+
+def ending(number):
+    """A check of how the server ends at the signal, or with its client, while it works."""
+
+    def check(run):
+        server, problems = greeted(run)
+        for place in range(50):
+            send(server, json.dumps(request(place, "tools/call", CALL)).encode())
+        server.stdout.close() if number is None else server.send_signal(number)
+        try:
+            server.stdin.close() if number is None else None
+            code = server.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            code = server.wait()
+        name, said = "a dying client" if number is None else number.name, server.stderr.read()
+        problems += [f"{name}: it ended with {code}"] if code != ENDS[number] else []
+        return problems + ([f"{name}: it printed {said[-200:]!r}"] if said else [])
+
+    return check
+
+
+def peak_of(server):
+    """The most memory, in MB, that the process held so far."""
+    lines = Path(f"/proc/{server.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def ltr(*words, **pipes):

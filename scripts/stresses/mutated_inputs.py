@@ -24,6 +24,7 @@ from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.registry import IMPORTERS
 from ltr.data.shards import sample_shards
+from ltr.encoders.vector_cache import FILE, VectorCache
 from ltr.errors import ConfigError, LtrError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.shard_evaluation import evaluate_directory
@@ -408,6 +409,31 @@ def pickles(draw, _):
     raise AssertionError("a pickle was read")
 
 
+def vector_caches():
+    """The bytes of a cache of vectors, and the vectors in it."""
+    vectors = {number.to_bytes(16, "little"): np.full(8, number, dtype=np.float32) for number in range(60)}
+    VectorCache(Path("cached")).put(vectors)
+    return Path("cached", FILE).read_bytes(), vectors
+
+
+def caches(draw, made):
+    """A cache of vectors whose bytes are damaged, half of the time in its description of itself: no other vector."""
+    content, vectors = made
+    home, at = Path("damaged-cache"), content.rindex(b"CREATE TABLE") - 30 + draw.randrange(130)
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(mode=0o700)
+    described = content[:at] + bytes([draw.randrange(256)]) + content[at + 1 :]
+    (home / FILE).write_bytes(described if draw.random() < 0.5 else damaged(draw, content))
+    cache = VectorCache(home)
+    cache.info()
+    for _ in range(2):
+        found = cache.get(list(vectors))
+        assert all((found[key] == vectors[key]).all() for key in found), "another vector was read"
+        cache.put(vectors)
+    VectorCache(home).clear()
+    assert not [*home.iterdir()], "something is left"
+
+
 KINDS = {
     "samples": Kind(100_000, samples),
     "configs": Kind(10_000, configs, good_configs),
@@ -415,6 +441,7 @@ KINDS = {
     "shards": Kind(5_000, shards),
     "models": Kind(2_000, models, trained_models),
     "pickles": Kind(100, pickles),
+    "caches": Kind(3_000, caches, vector_caches),
     "columns": Kind(2_000, columns, featurised),
     "parts": Kind(1_000, parts, column_directories),
     "catalogues": Kind(5_000, catalogues),

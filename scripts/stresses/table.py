@@ -26,6 +26,7 @@ ROWS = {  # what is promised, and the target, by the words of its command
     "determinism": ("The same run again", "100: same bytes; 12 kernels: same ranks"),
     "sockets": ("Network addresses used", "0"),
     "sizes": ("Peak memory", "tools below 500 MB, a line below 300 MB"),
+    "limits": ("What small files, numbers in models and forks may cost", "0 wrong"),
     "client": ("A hostile MCP client", "every question answered"),
     "cluster": ("A node of a cluster killed in the middle", "the same bytes"),
     "pythons": ("The wheel under each Python", "metrics equal, weights to 1e-9"),
