@@ -22,6 +22,8 @@ from ltr.errors import EndedBySignal, LtrError, LtrWarning, RunError, UsageError
 
 VARIABLE = "LTR_LOAD_PLUGINS"  # unset: every package; empty: none; names with commas: these packages
 LONGEST_CAUSE = 200
+OF_THE_USER = (EndedBySignal, KeyboardInterrupt)  # what ends the work though no plug-in failed
+NO_FAILURE = (LtrError, MemoryError, *OF_THE_USER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,9 @@ def load_installed(group: str) -> None:
             with _registering(source):
                 point.load()
             _files.append(getattr(sys.modules[point.module], "__file__", None) or point.module)
-        except EndedBySignal:
+        except OF_THE_USER:
             raise
-        except (Exception, SystemExit) as error:  # any failure of a module from outside
+        except BaseException as error:  # any failure of a module from outside
             problem = f"the plug-in {point.value} of {source} cannot be loaded: {_cause(error)}"
             warnings.warn(problem, LtrWarning, stacklevel=2)
 
@@ -111,16 +113,16 @@ def load_code(path: str) -> None:
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
         with _registering(Source(path, f"sha256:{digest}")):
             SourceFileLoader(module.__name__, path).exec_module(module)
-    except EndedBySignal:
+    except OF_THE_USER:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[module.__name__]
         raise UsageError(f"{path}{_line(error, path)}: cannot be loaded: {_cause(error)}") from error
 
 
 @contextmanager
 def plugin_errors(what: str, function: object, source: Source) -> Iterator[None]:
-    """Turn an exception of a plug-in from outside into one line that names the plug-in; its output goes to stderr.
+    """Turn an exception of a plug-in from outside into one line that names the plug-in; `_contained` says more.
 
     Exceptions of ltr's own functions pass unchanged.
     """
@@ -128,11 +130,11 @@ def plugin_errors(what: str, function: object, source: Source) -> Iterator[None]
         yield
         return
     try:
-        with redirect_stdout(sys.stderr):
+        with _contained(source):
             yield
-    except (LtrError, MemoryError, EndedBySignal):
+    except NO_FAILURE:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         path = _file(function) or str(source)
         raise RunError(f"{path}{_line(error, path)}: {what} failed: {_cause(error)}") from error
 
@@ -142,9 +144,9 @@ def unforeseen_errors() -> Iterator[None]:
     """Turn what a plug-in raises where nobody guards it, such as in an attribute, into one line that names its file."""
     try:
         yield
-    except (LtrError, MemoryError, EndedBySignal):
+    except NO_FAILURE:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         for path in _files:
             if line := _line(error, path):
                 raise RunError(f"{path}{line}: the plug-in failed: {_cause(error)}") from error
@@ -170,13 +172,43 @@ def _file(plugin: object) -> str:
 
 @contextmanager
 def _registering(source: Source) -> Iterator[None]:
-    """Plug-ins registered inside have this source; the output of the module goes to stderr."""
+    """Plug-ins registered inside have this source."""
     token = _loading.set(source)
+    try:
+        with _contained(source):
+            yield
+    finally:
+        _loading.reset(token)
+
+
+@contextmanager
+def _contained(source: Source) -> Iterator[None]:
+    """Send the output of a plug-in to stderr, and undo what it does to the process around it, with a warning.
+
+    Relative paths of the user name what they did before, and our own code has the stack that it needs.
+    """
+    limit, directory = sys.getrecursionlimit(), _working_directory()
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        _loading.reset(token)
+        changes = []
+        if (lowered := sys.getrecursionlimit()) < limit:
+            sys.setrecursionlimit(limit)
+            changes.append(f"lowered the recursion limit to {lowered:,}")
+        if directory not in ("", _working_directory()):
+            os.chdir(directory)
+            changes.append("changed the working directory")
+        for change in changes:
+            warnings.warn(f"{source.name}: the plug-in {change}, which was undone", LtrWarning, stacklevel=2)
+
+
+def _working_directory() -> str:
+    """The directory that relative paths start from; "" where it was removed."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - a Path costs more than the call, and nobody looks inside
+    except FileNotFoundError:
+        return ""
 
 
 def _normal(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -239,6 +240,42 @@ def test_a_signal_while_a_plug_in_is_at_work_is_no_failure_of_the_plug_in(tmp_pa
     (tmp_path / "mine.py").write_text(code, encoding="utf-8")
     done = ltr("train", samples, "-o", "run", "--set", "features=[tool.length]", "--code", "mine.py", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (143, "", "")
+
+
+STOP = "class Stop(BaseException): pass\n"
+
+
+@pytest.mark.parametrize("where, code", [("file", 2), ("column", 1)])
+def test_a_plug_in_that_raises_what_is_no_exception_is_one_line(tmp_path, where, code):
+    done = trained_with(tmp_path, where, "raise Stop('enough')")
+    assert done.returncode == code
+    assert re.fullmatch(r"error: mine\.py:\d+: .*: Stop: enough\n", done.stderr)
+
+
+@pytest.mark.parametrize("where", ["file", "column"])
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ("sys.setrecursionlimit(60)", "lowered the recursion limit to 60"),
+        ("os.chdir('elsewhere')", "changed the working directory"),
+    ],
+)
+def test_what_a_plug_in_changes_of_the_process_is_undone_and_said(tmp_path, where, change, said):
+    (tmp_path / "elsewhere").mkdir()
+    done = trained_with(tmp_path, where, change)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"warning: mine.py: the plug-in {said}, which was undone\n"
+    assert (tmp_path / "run" / "model.json").exists()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def trained_with(home, where, statement):
+    """A training with a column of a file, which has the statement at its top or in the column's function."""
+    code = LENGTH if where == "file" else LENGTH.replace("return", f"{statement}; return")
+    top = statement if where == "file" else ""
+    (home / "mine.py").write_text(f"import os, sys\n{STOP}{top}\n{code}", encoding="utf-8")
+    samples = write_lines(home / "s.jsonl", tool_lines()).name
+    return ltr("train", samples, "-o", "run", "--set", "features=[tool.length]", "--code", "mine.py", "-q", cwd=home)
 
 
 def test_plug_ins_of_every_kind_work_together(tmp_path):
