@@ -17,7 +17,7 @@ import ltr
 from ltr.config.none_and_abstain import NoneConfig
 from ltr.config.run import RunConfig
 from ltr.data.config import DataConfig
-from ltr.errors import FileError, RunError, UsageError
+from ltr.errors import DataError, FileError, RunError, UsageError
 from ltr.experiments.single_run import run_and_save
 from ltr.files.directory_lock import locked
 from ltr.files.journal import read_journal
@@ -348,6 +348,30 @@ def test_an_outcome_that_cannot_be_is_refused_in_one_line_and_writes_nothing(run
     router = ltr.load(run)
     with pytest.raises(UsageError, match=problem.replace("?", r"\?")):
         router.update(*arguments, **settings)
+    assert not (run / "outcomes.journal").exists()
+
+
+def test_many_outcomes_may_be_dicts_like_the_lines_of_a_file(run, cli, tmp_path):
+    rows = [{"query": f"{word}?", "offered": TOOLS, "right": f"get_{word}"} for word in WORDS]
+    other = shutil.copytree(run, tmp_path / "other")
+    cli.good("update", other, written(tmp_path / "outcomes.jsonl", rows))
+    assert ltr.load(run).update_many(rows).learned == len(WORDS)
+    assert np.array_equal(ltr.load(run).w, ltr.load(other).w)
+
+
+@pytest.mark.parametrize(
+    "given, problem",
+    [
+        ("mail?", "found 'mail?'; an object such as"),
+        ({"offered": TOOLS}, "found {"),
+        ({"query": "mail?", "righ": TOOLS[0]}, "righ: unknown key; did you mean right?"),
+        ({"query": "mail?", 7: 1}, "7: unknown key"),
+    ],
+)
+def test_what_is_no_outcome_is_refused_with_its_place_and_writes_nothing(run, given, problem):
+    with pytest.raises(DataError) as error:
+        ltr.load(run).update_many([{"query": "mail?", "offered": TOOLS, "right": TOOLS[0]}, given])
+    assert str(error.value).startswith(f"<list>:2: {problem}")
     assert not (run / "outcomes.journal").exists()
 
 

@@ -39,6 +39,17 @@ class PolarsLike(PandasLike):
         return iter(map(tuple, self.values))
 
 
+@dataclass
+class DatasetLike:
+    """The part of a Dataset of Hugging Face that is read: names of columns, and rows in which nothing lacks."""
+
+    column_names: list
+    rows: list
+
+    def __iter__(self):
+        return iter([{name: row.get(name) for name in self.column_names} for row in self.rows])
+
+
 ROW = {"trace_id": "t1", "node_id": "n1", "query": "q", "tool": "a", "label": 1}
 
 
@@ -51,6 +62,7 @@ def frames(rows):
     yield rows
     yield framed(PandasLike, rows)
     yield framed(PolarsLike, rows)
+    yield DatasetLike(list(dict.fromkeys(key for row in rows for key in row)), rows)
 
 
 def same(left, right):
@@ -65,6 +77,7 @@ def test_frames_and_lists_are_read_as_the_lines_of_a_file_are(tmp_path):
     expected = ltr.read_groups(written(tmp_path / "s.jsonl", rows))
     for given in frames(rows):
         same(ltr.read_groups(given), expected)
+    same(ltr.read_groups(iter(rows)), expected)
     assert ltr.read_groups(grouped(rows)).labels.tolist() == expected.labels.tolist()
 
 
@@ -132,12 +145,40 @@ def test_errors_name_the_row_and_the_field(change, message):
     assert str(error.value) == message
 
 
+READ = "names of files, a list of dicts, a data frame or a Dataset are needed"
+
+
+@pytest.mark.parametrize("take", [ltr.read_groups, ltr.train], ids=["read_groups", "train"])
+@pytest.mark.parametrize(
+    "samples, problem",
+    [
+        ([[*ROW.values()]], "<list>:1: found list; a dict of the fields is needed"),
+        ([None], "<list>:1: found NoneType; a dict of the fields is needed"),
+        ({"query": ["q"], "tool": ["a"]}, f"found a dict of 'query, tool'; {READ}"),
+        ({"train": [ROW]}, f"found a dict of 'train'; {READ}, such as one of those"),
+        (DatasetLike(["query"], []), "<dataset>: no samples; at least one line is needed"),
+    ],
+)
+def test_what_holds_no_samples_is_refused_in_one_line_that_says_what_does(take, samples, problem):
+    with pytest.raises((DataError, UsageError)) as error:
+        take(samples)
+    assert str(error.value).startswith(problem)
+    assert "\n" not in str(error.value)
+
+
+def test_names_of_files_that_are_none_are_refused():
+    with pytest.raises(UsageError, match="found NoneType where the name of a file is needed"):
+        ltr.read_groups(None)
+    with pytest.raises(UsageError, match=r"found a list_iterator, which can be read once; give list\(...\) of it"):
+        ltr.train(iter([ROW]))
+
+
 def test_a_frame_with_a_column_twice_or_without_rows_is_refused():
     with pytest.raises(DataError, match="<data frame>: two columns have the same name"):
         ltr.read_groups(PandasLike(["query", "query"], [["a", "b"]]))
     with pytest.raises(DataError, match="<data frame>: no samples"):
         ltr.read_groups(PandasLike(list(ROW)))
-    with pytest.raises(DataError, match="<list>:2: found str; a dict is needed"):
+    with pytest.raises(DataError, match="<list>:2: found str; a dict of the fields is needed"):
         ltr.read_groups([ROW, "s.jsonl"])
 
 

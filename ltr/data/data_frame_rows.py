@@ -1,20 +1,23 @@
-"""Samples given in Python: the rows of a data frame, pandas' or polars', or a list of dicts, as lines of JSON."""
+"""Samples given in Python as lines of JSON: rows of a data frame of pandas or polars, a list of dicts, a Dataset."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from os import PathLike
 from typing import Any, Protocol
 
 import msgspec
 
-from ltr.data.source_files import FRAME, LIST
+from ltr.data.source_files import DATASET, FRAME, LIST
+from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, FieldError, SampleError, UsageError
 from ltr.files.content_digests import ContentDigest
 
 IDS = ("trace_id", "node_id", "candidate_id")
 MISSING_TYPES = ("NAType", "NaTType")  # of pandas
+WHAT_IS_READ = "names of files, a list of dicts, a data frame or a Dataset are needed"
 
 
 class DataFrame(Protocol):
@@ -25,7 +28,18 @@ class DataFrame(Protocol):
         """The names of its columns."""
 
 
-Table = DataFrame | Sequence[Mapping[str, Any]]
+class Dataset(Protocol):
+    """What a Dataset of Hugging Face has: names of columns, and rows that are dicts."""
+
+    @property
+    def column_names(self) -> Any:
+        """The names of its columns."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Its rows."""
+
+
+Table = DataFrame | Dataset | Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +51,7 @@ class TableRows:
 
     def lines(self, *, digest: ContentDigest) -> Iterator[tuple[int, bytes]]:
         """Number and JSON of each row; the digest is updated with both."""
-        for number, row in enumerate(_mappings(self.rows), start=1):
+        for number, row in enumerate(_mappings(self), start=1):
             try:
                 line = msgspec.json.encode({_key(key): _plain(key, value) for key, value in row.items()})
             except FieldError as cause:
@@ -47,23 +61,31 @@ class TableRows:
 
 
 def rows_of(samples: object) -> TableRows | None:
-    """The rows of a data frame, or of a list of dicts; None of anything else, such as paths."""
+    """The rows of a data frame, a list of dicts or a Dataset; None of paths and numbers, an error of other objects."""
     if isinstance(samples, TableRows):
         return samples
     if hasattr(samples, "collect_schema") and not hasattr(samples, "iter_rows"):
         raise UsageError("a lazy frame has no rows yet; give what its collect() returns")
     if hasattr(samples, "columns") and (hasattr(samples, "itertuples") or hasattr(samples, "iter_rows")):
         return TableRows(FRAME, samples)
-    if isinstance(samples, list | tuple) and samples and isinstance(samples[0], Mapping):
+    if isinstance(samples, Mapping):
+        parts = ", ".join(map(str, samples))
+        raise UsageError(f"found a {type(samples).__name__} of {excerpt(parts)}; {WHAT_IS_READ}, such as one of those")
+    if hasattr(samples, "column_names") and isinstance(samples, Iterable):
+        return TableRows(DATASET, samples)
+    if isinstance(samples, Iterator):
+        raise UsageError(f"found a {type(samples).__name__}, which can be read once; give list(...) of it")
+    if isinstance(samples, list | tuple) and samples and not isinstance(samples[0], str | PathLike):
         return TableRows(LIST, samples)
     return None
 
 
-def _mappings(rows: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(rows, list | tuple):
+def _mappings(table: TableRows) -> Iterator[Mapping[str, Any]]:
+    rows = table.rows
+    if table.name != FRAME:
         for number, row in enumerate(rows, start=1):
             if not isinstance(row, Mapping):
-                raise SampleError(LIST, number, "", f"found {type(row).__name__}; a dict is needed, as before")
+                raise SampleError(table.name, number, "", f"found {type(row).__name__}; a dict of the fields is needed")
             yield row
         return
     columns = list(rows.columns)

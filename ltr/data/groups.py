@@ -1,6 +1,6 @@
 """Groups: the candidates of each query and their labels, as columns with offsets."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,7 +54,8 @@ def read_groups(
 ) -> Groups:
     """The groups of samples, in order of first appearance, rows inside a group in the order of the samples.
 
-    They are files and globs; or a data frame of pandas or polars, or a list of dicts, whose columns are the fields.
+    They are files and globs; or a data frame of pandas or polars, a list of dicts, or a Dataset of Hugging Face, whose
+    columns are the fields.
 
     A candidate has the text, or the tree and type, that its catalogue gives, else its own.
     """
@@ -78,9 +79,10 @@ def read_groups(
 
 
 def _sources(samples: Any) -> "list[AnyPath | TableRows]":
-    """The files of names and globs; or the rows of a data frame or a list."""
+    """The files of names and globs; or the rows of a data frame, a list or a Dataset."""
     from ltr.data.data_frame_rows import rows_of
 
+    samples = list(samples) if isinstance(samples, Iterator) else samples
     rows = rows_of(samples)
     return [*expand(samples)] if rows is None else [rows]
 

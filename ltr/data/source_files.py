@@ -4,8 +4,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-FRAME, LIST = "<data frame>", "<list>"  # samples that were given in Python: they have no path
-GIVEN_IN_PYTHON = (FRAME, LIST)
+FRAME, LIST, DATASET = "<data frame>", "<list>", "<dataset>"  # samples that were given in Python: they have no path
+GIVEN_IN_PYTHON = (FRAME, LIST, DATASET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,10 @@ def expand(patterns: AnyPath | Iterable[AnyPath]) -> list[str]:
     import glob
 
     files: list[str] = []
-    for name in [patterns] if isinstance(patterns, str | os.PathLike) else patterns:
+    names: object = [patterns] if isinstance(patterns, str | os.PathLike) else patterns
+    for name in names if isinstance(names, Iterable) else [names]:
+        if not isinstance(name, str | os.PathLike):
+            raise UsageError(f"found {type(name).__name__} where the name of a file is needed")
         pattern = os.fspath(name)
         if not glob.has_magic(pattern) or os.path.lexists(pattern):
             files.append(pattern)

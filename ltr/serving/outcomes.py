@@ -1,6 +1,7 @@
 """Outcomes of served queries: what was offered, what was right, and how a journal writes it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -13,8 +14,9 @@ from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.jsonlines import records
+from ltr.data.source_files import LIST
 from ltr.data.tool_texts import ToolText
-from ltr.data.value_excerpts import excerpt
+from ltr.data.value_excerpts import excerpt, key_text
 from ltr.errors import OutcomeError, SampleError, UsageError, suggestion
 from ltr.files.path_arguments import AnyPath, shown
 from ltr.files.reading import read_lines
@@ -153,10 +155,12 @@ class UsableOutcomes:
         ]
 
 
-def usable_outcomes(outcomes: Iterable[Outcome], catalogue: ToolCatalogue | None, *, is_strict: bool) -> UsableOutcomes:
+def usable_outcomes(
+    outcomes: Iterable[Outcome | Mapping[str, object]], catalogue: ToolCatalogue | None, *, is_strict: bool
+) -> UsableOutcomes:
     """Those of the outcomes that can be learned from; strict, the first that cannot is an error."""
     usable = UsableOutcomes()
-    for outcome in outcomes:
+    for outcome in map(as_outcome, outcomes, itertools.count(1)):
         checked_queries([outcome.query])
         refuse_unusable_names(outcome.previous)
         try:
@@ -169,6 +173,18 @@ def usable_outcomes(outcomes: Iterable[Outcome], catalogue: ToolCatalogue | None
             continue
         usable.offers.append(offer)
     return usable
+
+
+def as_outcome(given: object, number: int) -> Outcome:
+    """The outcome, which may be a dict of its fields: the n-th of a list."""
+    if isinstance(given, Outcome):
+        return given
+    if not isinstance(given, Mapping) or "query" not in given:
+        raise SampleError(LIST, number, "", f"found {excerpt(given)}; {NEEDED['']}")
+    if unknown := [key for key in given if key not in OutcomeRecord.__struct_fields__]:
+        problem = f"unknown key{suggestion(str(unknown[0]), OutcomeRecord.__struct_fields__)}"
+        raise SampleError(LIST, number, key_text(str(unknown[0])), problem)
+    return Outcome(**given)
 
 
 class OutcomeRecord(msgspec.Struct, forbid_unknown_fields=True):

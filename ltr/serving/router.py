@@ -1,7 +1,7 @@
 """A trained run put to work: queries in, ranked candidates out."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -303,11 +303,14 @@ class Router(StoredModel):
 
         return self._updated([Outcome(query, offered, right, chosen, previous)], is_strict=True)
 
-    def update_many(self, outcomes: "Iterable[Outcome]") -> "Update":
-        """The same of many, written at once; those that cannot be learned from are left out and counted."""
+    def update_many(self, outcomes: "Iterable[Outcome | Mapping[str, object]]") -> "Update":
+        """The same of many, written at once; those that cannot be learned from are left out and counted.
+
+        Each is a dict of the arguments of `update`: {"query": ..., "offered": ..., "right": ...}.
+        """
         return self._updated(outcomes, is_strict=False)
 
-    def _updated(self, outcomes: "Iterable[Outcome]", *, is_strict: bool) -> "Update":
+    def _updated(self, outcomes: "Iterable[Outcome | Mapping[str, object]]", *, is_strict: bool) -> "Update":
         """What all outcomes of the run come to, with these in its journal."""
         from ltr.serving.outcomes import candidates_of, usable_outcomes
 
