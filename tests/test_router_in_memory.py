@@ -383,10 +383,26 @@ def test_what_a_feature_makes_of_its_state_alone_is_made_once_however_many_queri
         del FEATURES._own["tool.of_state"]
 
 
-def test_a_notebook_shows_of_a_run_and_of_an_answer_what_a_person_wants_to_know(tmp_path):
-    result = ltr.train(written(tmp_path / "s.jsonl", tool_rows(range(6))), encoder="hash")
+def test_a_notebook_shows_of_a_run_a_router_and_an_answer_what_a_person_wants_to_know(tmp_path):
+    samples = written(tmp_path / "s.jsonl", tool_rows(range(6)))
+    result = ltr.train(samples, encoder="hash", out=tmp_path / "run")
     answer = result.router.rank("what is the map?", k=2)
     assert re.fullmatch(r"<RunResult 'run': top1_accuracy \d\.\d{3}, mrr \d\.\d{3}, 12 queries>", repr(result))
+    assert repr(result.router) == "<Router: ranks 10 tools by 4 features>"
     first, second = (f"{choice.candidate} {choice.probability:.3f}" for choice in answer)
     assert repr(answer) == f"<Answer 'what is the map?': {first}, {second}>"
     assert repr(replace(answer, choices=())) == "<Answer 'what is the map?': none>"
+    loaded = ltr.load(tmp_path / "run", tools=[{"name": "get_map"}, {"name": "get_mail"}])
+    assert repr(loaded) == "<Router 'run': ranks 2 tools by 4 features>"
+
+
+def test_what_a_notebook_shows_is_one_short_line_whatever_it_holds(tmp_path, cli):
+    samples = written(tmp_path / "s.jsonl", tool_rows(range(6)))
+    cli.good("featurize", samples, "-o", "columns/", "--encoder", "hash", "-q")
+    result = ltr.train("columns/", test=samples, trainer="newton")
+    hostile = [{"name": f"tool\n{number}"} for number in range(100)]
+    answer = result.router.rank("a map\n" * 1000, hostile, k=None)
+    for shown in map(repr, (result, result.router, answer)):
+        assert len(shown) < 300
+        assert "\n" not in shown
+    assert repr(answer).endswith(", and 95 more>")

@@ -12,7 +12,6 @@ from ltr.data.previous_tools import past_of
 from ltr.encoders.registry import AUTO
 from ltr.evaluation.baselines import best_feature
 from ltr.evaluation.best_single_feature import BestFeature
-from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.experiments.abstention_calibration import abstaining
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.cross_validation import cross_validate
@@ -63,9 +62,7 @@ class RunResult:
 
     def __repr__(self) -> str:
         """What a notebook shows of it: how good it is, none of its arrays."""
-        measured = self.measured.evaluation
-        values = ", ".join(f"{name} {value:.3f}" for name in (TOP1, MRR) if (value := measured.means[name]) is not None)
-        return f"<RunResult {self.config.name!r}: {values or 'nothing measured'}, {measured.num_queries:,} queries>"
+        return f"<RunResult {self.config.name!r}: {self.measured.headline()}>"
 
 
 def run(

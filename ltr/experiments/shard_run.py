@@ -83,7 +83,7 @@ class LearnedShards:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ShardsResult:
     """What a run over shards came to."""
 
@@ -95,6 +95,10 @@ class ShardsResult:
     warnings: tuple[str, ...]
     update_base: UpdateBase | None
     auto_encoder: str = ""  # the columns were made before
+
+    def __repr__(self) -> str:
+        """That of a RunResult."""
+        return f"<ShardsResult {self.config.name!r}: {self.measured.headline()}>"
 
 
 def run_shards(

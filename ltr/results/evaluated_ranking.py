@@ -22,7 +22,7 @@ from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, candidate_probabilities
 from ltr.evaluation.metrics.classification_counts import AnyCandidates
 from ltr.evaluation.metrics.presets import PresetName
-from ltr.evaluation.metrics.ranking_measures import TOP1
+from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.metrics.registry import Curve
 from ltr.evaluation.none_of_these_measures import NoneMeasures
 from ltr.evaluation.ranking import Ranking, Ties, rank
@@ -74,6 +74,12 @@ class Evaluated(ABC):
     is_seen: bool = False  # the model was trained on some of the traces
     warnings: tuple[str, ...] = ()  # why the metrics may mean less than they seem to
     error_bounds: dict[str, float] = field(default_factory=dict)  # how far a metric can be from the exact value
+
+    def headline(self) -> str:
+        """What a person asks first: Top-1 and MRR, and over how many queries."""
+        means, number = self.evaluation.means, self.evaluation.num_queries
+        values = ", ".join(f"{name} {value:.3f}" for name in (TOP1, MRR) if (value := means[name]) is not None)
+        return f"{values or 'nothing measured'}, {number:,} queries"
 
     @abstractmethod
     def candidates(self) -> AnyCandidates:

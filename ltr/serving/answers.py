@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import overload
 
+from ltr.data.value_excerpts import excerpt, key_text
+from ltr.serving import DEFAULT_K
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -33,9 +36,11 @@ class Answer:
     abstains: bool = False  # the first choice is not sure enough, by the rule of the model
 
     def __repr__(self) -> str:
-        """What a notebook shows of it: the query and the candidates, not what each feature adds."""
-        listed = ", ".join(f"{choice.candidate} {choice.probability:.3f}" for choice in self.choices)
-        return f"<Answer {self.query!r}: {listed or 'none'}>"
+        """What a notebook shows of it: the query and the first candidates, on one line."""
+        listed = [f"{key_text(choice.candidate)} {choice.probability:.3f}" for choice in self.choices[:DEFAULT_K]]
+        if more := len(self.choices) - len(listed):
+            listed.append(f"and {more:,} more")
+        return f"<Answer {excerpt(self.query)}: {', '.join(listed) or 'none'}>"
 
     def __iter__(self) -> Iterator[Choice]:
         return iter(self.choices)

@@ -17,7 +17,8 @@ from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.supplied_feature_names import refuse_other_columns
-from ltr.errors import DataError, UsageError
+from ltr.data.value_excerpts import excerpt
+from ltr.errors import DataError, UsageError, count
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.path_arguments import AnyPath
@@ -49,7 +50,7 @@ CUT = "the catalogue was cut to a shortlist for each query"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Router(StoredModel):
     """A model and the catalogues it chooses from when a query comes alone."""
 
@@ -59,6 +60,13 @@ class Router(StoredModel):
     home: Path | None = None  # the directory it was loaded from, which keeps outcomes
     known: PreparedTools = field(init=False, repr=False, compare=False, default_factory=PreparedTools)
     feedback: "Feedback | None" = field(init=False, repr=False, compare=False, default=None)
+
+    def __repr__(self) -> str:
+        """What a notebook shows of it: where it lies, what it ranks and by how much; none of its tables."""
+        home = "" if self.home is None else f" {excerpt(self.home.name or str(self.home))}"
+        number = len(self.tools or self.graphs or ())
+        ranked = count(number, self.kind) if number else f"{self.kind}s"
+        return f"<Router{home}: ranks {ranked} by {count(len(self.names), 'feature')}>"
 
     @classmethod
     def of(
