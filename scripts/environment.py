@@ -49,7 +49,7 @@ def stamp():
 
 def digest():
     """Another text whenever what must be installed may be another; a copied checkout has another folder."""
-    named = str(ROOT).encode() + b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
+    named = os.fsencode(ROOT) + b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
     return hashlib.sha256(named + sys.version.encode()).hexdigest()
 
 
@@ -70,6 +70,15 @@ def install(extras):
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if run([*pip, "-c", str(ROOT / "constraints.txt"), "-e", target]) != 0:
         sys.exit("installing failed: see pip's message above; run the same command again once it is mended.")
+    if not str(ROOT).isascii():
+        name_by_relative_path()
+
+
+def name_by_relative_path():
+    """Let the environment find a checkout whose path is not ASCII: with LC_ALL=C Python 3.11 cannot read the path."""
+    for link in VENV.glob("lib/python*/site-packages/*.pth"):
+        if link.read_bytes().strip() == os.fsencode(ROOT):
+            link.write_text(os.path.relpath(ROOT, link.parent), encoding="ascii")
 
 
 def run(command):

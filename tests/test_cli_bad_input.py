@@ -137,8 +137,16 @@ def test_a_truncated_compressed_file_is_never_read_short(cli, ending):
         Path(name).write_bytes(whole[:cut])
         code, said = cli.refused("train", name, "-o", "run")
         assert code == 3
-        assert re.fullmatch(rf"{name}: compressed data damaged after \d+ bytes \(.*\)", said)
+        place = r"(after [1-9][\d,]* bytes|near the beginning, or not what the name says)"
+        assert re.fullmatch(rf"{name}: compressed data damaged {place} \(.*\)", said)
     assert not Path("run").exists()
+
+
+def test_text_under_a_name_of_compressed_data_is_told(cli):
+    Path("s.jsonl.gz").write_text('{"trace_id": 1}')
+    said = "s.jsonl.gz: compressed data damaged near the beginning, or not what the name says (Not a gzipped file"
+    code, message = cli.refused("train", "s.jsonl.gz", "-o", "run")
+    assert (code, message.startswith(said)) == (3, True), message
 
 
 def test_a_compressed_file_under_a_plain_name_is_told(cli):

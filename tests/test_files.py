@@ -153,7 +153,11 @@ def packed_zeros(start: bytes, count: int) -> bytes:
         ),
         ("a.jsonl", b"PAR1\x15", "Parquet data; save it as CSV, or hand over the data frame in Python"),
         ("a.jsonl", b"\x28\xb5\x2f\xfd", "zstd data; a name that ends in .zst is needed"),
-        ("a.jsonl.gz", b"{}", "compressed data damaged after 0 bytes (Not a gzipped file (b'{}'))"),
+        (
+            "a.jsonl.gz",
+            b"{}",
+            "compressed data damaged near the beginning, or not what the name says (Not a gzipped file (b'{}'))",
+        ),
     ],
 )
 def test_content_that_is_not_what_the_name_says_is_refused(tmp_path, name, content, problem):
@@ -188,7 +192,7 @@ def test_a_truncated_compressed_file_is_refused_wherever_it_is_cut(tmp_path, ext
     cuts = [1, 2, 5, 10, *range(20, len(whole), len(whole) // 30), len(whole) - 4, len(whole) - 1]
     for cut in cuts:
         path.write_bytes(whole[:cut])
-        assert refused(path).startswith(f"a.{extension}: compressed data damaged after ")
+        assert refused(path).startswith(f"a.{extension}: compressed data damaged ")
 
 
 @pytest.mark.parametrize("extension", ["gz", "zst"])
@@ -203,7 +207,7 @@ def test_a_flipped_bit_in_a_compressed_file_never_changes_a_line(tmp_path, exten
         try:
             assert [line for _, line in read_lines(path)] == LINES
         except FileError as error:
-            assert "compressed data damaged after" in str(error)  # noqa: PT017
+            assert "compressed data damaged" in str(error)  # noqa: PT017
 
 
 def test_read_bytes_is_the_content_up_to_a_limit(tmp_path):
@@ -447,7 +451,7 @@ def test_damaged_gzip_kinds_all_give_one_error(tmp_path):
     for content in (packed[:-1], packed + b"junk", crc, packed[:15] + b"\xff" + packed[16:]):
         path = tmp_path / "a.gz"
         path.write_bytes(content)
-        assert "compressed data damaged after" in refused(path)
+        assert "compressed data damaged" in refused(path)
     with pytest.raises(zlib.error):
         zlib.decompress(b"junk")
 

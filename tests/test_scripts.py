@@ -74,6 +74,37 @@ def test_a_copied_checkout_is_installed_for_itself(environment, tmp_path):
     assert environment.digest() != before
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="LC_ALL")
+def test_an_environment_works_with_lc_all_c_in_a_path_that_is_not_ascii(tmp_path):
+    """Scripts and pip stand in for themselves: a pip that writes what an editable installation is, and no more."""
+    home = tmp_path / "pfad-ä-文"
+    shutil.copytree(SCRIPTS, home / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "constraints.txt"):
+        shutil.copy(SCRIPTS.parent / name, home)
+    (home / "ltr").mkdir()
+    (home / "ltr" / "__init__.py").write_text("")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home / ".venv"], check=True)
+    (packages,) = (home / ".venv").glob("lib/python*/site-packages")
+    (packages / "pip.py").write_text(PIP, encoding="utf-8")
+    code = "import environment; environment.run([environment.ready(), '-c', 'import ltr; print(ltr.__file__)'])"
+    variables = {name: value for name, value in os.environ.items() if name not in ("LANG", "PYTHONPATH", "PYTHONUTF8")}
+    variables["LC_ALL"] = "C"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=home / "scripts", env=variables, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().endswith("ltr/__init__.py\n"), done.stderr.decode()
+
+
+PIP = """
+import os, sys
+from pathlib import Path
+
+if "install" in sys.argv:
+    link = Path(__file__).with_name("_editable_impl_ltr_router.pth")
+    link.write_bytes(os.fsencode(sys.argv[-1]))
+"""
+
+
 def test_a_part_goes_on_in_the_environment_of_the_checkout_where_this_python_lacks_packages(tmp_path):
     shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "constraints.txt"):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,11 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     aged(left)
     with temporary_directory():
         assert not left.exists()
+
+
+def test_the_page_of_scale_says_how_long_it_may_lie():
+    page = (Path(__file__).parent.parent / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert f"once it has lain unchanged for {YOUNG:.0f} seconds" in page
 
 
 def test_what_a_process_holds_and_what_is_not_ours_stays(tmp_path):

@@ -132,7 +132,8 @@ def read_blocks(path: AnyPath) -> Iterator[bytes]:
             try:
                 block = read(BLOCK)
             except damages as damage:
-                problem = f"compressed data damaged after {passed} bytes ({damage})"
+                place = f"after {passed:,} bytes" if passed else "near the beginning, or not what the name says"
+                problem = f"compressed data damaged {place} ({damage})"
                 raise FileError(shown(path), problem) from damage
             except OSError as error:
                 raise FileError(shown(path), reason(error)) from error
