@@ -171,7 +171,7 @@ def test_a_byte_order_mark_crlf_and_u2028_change_nothing(cli):
     Path("plain.jsonl").write_bytes(b"\n".join(content) + b"\n")
     Path("odd.jsonl").write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(content) + b"\r\n")
     for name in ("plain", "odd"):
-        cli.good("train", f"{name}.jsonl", "-o", name)
+        cli.good("train", f"{name}.jsonl", "-o", name, "--encoder", "hash")
     for file in ("model.json", "model.npz", "per_query.jsonl", "metrics.json", "tools.jsonl"):
         assert Path("plain", file).read_bytes() == Path("odd", file).read_bytes()
 
@@ -345,7 +345,7 @@ def test_a_disk_that_fills_while_a_run_is_written_leaves_no_record(cli, monkeypa
             return write(descriptor, content)
 
         monkeypatch.setattr(os, "write", failing)
-        code = cli.run("train", "s.jsonl", "-o", "run", "--epochs", "2", "--overwrite", "-q")
+        code = cli.run("train", "s.jsonl", "-o", "run", "--encoder", "hash", "--epochs", "2", "--overwrite", "-q")
         monkeypatch.setattr(os, "write", write)
         if code == 0:
             break

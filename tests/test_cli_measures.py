@@ -19,7 +19,7 @@ def run(cli, filled):
         for row in rows[::5]:
             row["tool_description"] = ""
         written("test.jsonl", rows)
-        cli.good("train", "train.jsonl", "-o", "run", "--test", "test.jsonl", "-q")
+        cli.good("train", "train.jsonl", "-o", "run", "--test", "test.jsonl", "--encoder", "hash", "-q")
 
     filled(Path.cwd(), run_of_tools)
     return cli
