@@ -844,7 +844,9 @@ def test_a_gzip_member_after_another_is_read(cli):
 
 def test_a_person_sees_how_good_what_it_weighs_how_far_to_trust_it_and_where_it_is(tools, cli):
     cli.on_terminal(80)
-    said = cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "--encoder", "hash", "--overwrite", "-v")
+    said = cli.good(
+        "train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "--encoder", "hash", "--overwrite", "-v"
+    )
     plain = re.sub(r"[-+]?[0-9.]*[0-9][0-9.e-]*", "#", re.sub(r"\x1b\[\dm", "", said))
     head, _, tail = re.sub(" +", " ", plain).partition("learned from")
     assert (

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
 PYTHON = re.compile(r"```python\n(.*?)```\n(?:\s*```text\n(.*?)```)?", re.DOTALL)
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 JSON = re.compile(r"```json\n(.*?)```", re.DOTALL)
+TABLE = re.compile(r"<!-- \$ (.*?) -->\n\n(.*?)\n\n<!-- taken at \w+ -->", re.DOTALL)
 LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
 TIMING = re.compile(r"\(\d+\.\d s\)")
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -43,11 +44,12 @@ for code in sys.argv[1:]:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """What a command finds: an `ltr` that runs this checkout, nothing to do with a terminal."""
+    """What a command finds: an `ltr` and a Python that run this checkout, nothing to do with a terminal."""
     folder = tmp_path_factory.mktemp("bin")
-    shim = folder / "ltr"
-    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ltr "$@"\n', encoding="utf-8")
-    shim.chmod(0o755)
+    for name, arguments in (("ltr", "-m ltr"), ("python3", "")):
+        shim = folder / name
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n', encoding="utf-8")
+        shim.chmod(0o755)
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": "80"}
 
@@ -95,6 +97,18 @@ def test_the_commands_print_what_is_shown(checkout):
     for (command, shown), done in zip(commands(), ended, strict=True):
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert TIMING.sub("(0.0 s)", done.stdout) == TIMING.sub("(0.0 s)", shown), command
+
+
+def test_the_tables_of_our_data_are_what_the_study_prints(environment):
+    """As scripts/readme renews them; those of docs/notes/ need data that are not here, and carry their commit."""
+    tables = TABLE.findall((ROOT / "data" / "README.md").read_text(encoding="utf-8"))
+    printed = ran("scripts/study measure-data", cwd=ROOT, environment=environment)
+    assert printed.returncode == 0, printed.stderr
+    assert len(tables) == 2
+    for command, shown in tables:
+        study, _, part = command.partition(" | ")
+        assert study == "scripts/study measure-data"
+        assert ran(part, cwd=ROOT, environment=environment, stdin=printed.stdout).stdout.strip("\n") == shown
 
 
 @pytest.mark.parametrize("name", [name for name, blocks in BLOCKS.items() if blocks])

@@ -31,6 +31,7 @@ ROWS = {  # what is promised, and the target, by the words of its command
     "cluster": ("A node of a cluster killed in the middle", "the same bytes"),
     "pythons": ("The wheel under each Python", "metrics equal, weights to 1e-9"),
     "metrics": ("Metrics, ties and gradients beside oracles", "differences below 1e-12, 1e-6"),
+    "extras": ("The tests with other encoders installed", "all pass"),
     "scikit-learn": ("Checks of scikit-learn", "all that apply"),
     "branches": ("Branch coverage", "95 % of the package, 100 % of the core"),
     "mutants": ("Mutants that die", "90 % of those that are not equivalent"),
