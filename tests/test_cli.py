@@ -49,7 +49,7 @@ def tools(cli, filled):
     def run_of_tools():
         written("train.jsonl", tool_rows(range(25)))
         written("test.jsonl", tool_rows(range(30, 40), seed=1))
-        cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "-q")
+        cli.good("train", "train.jsonl", "--test", "test.jsonl", "-o", "run", "--encoder", "hash", "-q")
 
     filled(Path.cwd(), run_of_tools)
 
@@ -239,7 +239,8 @@ def test_every_shape_of_the_same_samples_gives_the_same_run(cli, kind, monkeypat
 
 def test_samples_come_through_stdin(tools, cli):
     content = Path("train.jsonl").read_bytes()
-    done = warm.command("train", "-", "--test", "test.jsonl", "-o", "two", "-q", cwd=Path.cwd(), given=content)
+    words = ("train", "-", "--test", "test.jsonl", "-o", "two", "--encoder", "hash", "-q")
+    done = warm.command(*words, cwd=Path.cwd(), given=content)
     assert done.returncode == 0, done.stderr
     assert Path("run/model.json").read_bytes() == Path("two/model.json").read_bytes()
     assert json.loads(Path("two/run.json").read_bytes())["inputs"][0]["path"] == "<stdin>"

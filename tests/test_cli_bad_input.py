@@ -470,11 +470,11 @@ def test_no_control_character_of_the_data_reaches_the_terminal(cli, form, is_ter
     written("s.jsonl", rows)
     bad = "x\x1b[31m\u202e\ny"
     written(f"{bad}.jsonl", [{**rows[0], "label": "\x1b[31m"}])
-    format_flags = ["--format", form]
+    format_flags, named = ["--format", form], ["--encoder", "hash"]  # which is too quick for a progress bar
     commands = [
-        ["train", "s.jsonl", "--test", "s.jsonl", "-o", "run", *format_flags],
-        ["train", "s.jsonl", "-o", f"run{bad}", *format_flags],
-        ["train", "s.jsonl", "-o", f"run{bad}", *format_flags],
+        ["train", "s.jsonl", "--test", "s.jsonl", "-o", "run", *format_flags, *named],
+        ["train", "s.jsonl", "-o", f"run{bad}", *format_flags, *named],
+        ["train", "s.jsonl", "-o", f"run{bad}", *format_flags, *named],
         ["train", "s.jsonl", "-o", f"dry{bad}", "--dry-run"],
         ["evaluate", "run", "s.jsonl", "--baselines", "--explain", *format_flags],
         ["rank", "run", "--samples", "s.jsonl", "--explain", *format_flags],

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import re
 import sys
 import zlib
 from pathlib import Path
@@ -26,7 +25,7 @@ from ltr.training.fit import fit
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
 
-from studies import make_data, measure_data  # noqa: E402
+from studies import make_data  # noqa: E402
 from studies.data_source import chat_log  # noqa: E402
 from studies.data_source.tells import fitted, parts, tells  # noqa: E402
 
@@ -53,7 +52,6 @@ CONTENT = {  # sha256 of what `scripts/study make-data` writes without --queries
     "ltr/experiments/starter/data/train.jsonl.gz": "6747b2c8248de1aad9c8bd087d83996e46137d175d445ca3f3e36c0503c1fbce",
 }
 KINDS, FEATURES = ("tools", "graphs"), ("rel", "hist", "coop", "struct")
-NUMBER = re.compile(r"-?\d+\.\d{3}\b")
 is_usual_zlib = "ng" not in zlib.ZLIB_RUNTIME_VERSION  # others pack the same content into other bytes
 
 
@@ -254,18 +252,3 @@ def test_the_trained_model_beats_the_best_column_beyond_chance(sets, learned, na
     traces = sets[name][1].candidates.traces
     lead = bootstrap_difference(learned[name]["model"], learned[name][best], np.random.default_rng(0), clusters=traces)
     assert lead.low > 0
-
-
-def test_the_data_card_shows_what_is_counted_and_measured(capsys):
-    measure_data.main(root=ROOT / "data")
-    card = (ROOT / "data/README.md").read_text(encoding="utf-8")
-    counted, _, measured = capsys.readouterr().out.partition("### tools")
-    assert counted.strip() in card
-    (words, figures), (own_words, own_figures) = told_apart(card.partition("### tools")[2]), told_apart(measured)
-    assert words == own_words
-    assert figures == pytest.approx(own_figures, abs=0.02)  # another processor may break a near tie otherwise
-
-
-def told_apart(text):
-    """The words of a text, and its numbers."""
-    return NUMBER.sub("", text).split(), [float(number) for number in NUMBER.findall(text)]

@@ -100,7 +100,7 @@ def test_the_commands_print_what_is_shown(checkout):
 
 
 def test_the_tables_of_our_data_are_what_the_study_prints(environment):
-    """As scripts/readme renews them; those of docs/notes/ need data that are not here, and carry their commit."""
+    """To the last digit, under the kernels of every processor; tables that need other data name their commit."""
     tables = TABLE.findall((ROOT / "data" / "README.md").read_text(encoding="utf-8"))
     printed = ran("scripts/study measure-data", cwd=ROOT, environment=environment)
     assert printed.returncode == 0, printed.stderr
