@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, BinaryIO, Final
 
 import msgspec
@@ -13,6 +13,7 @@ from ltr.data.value_excerpts import excerpt
 from ltr.engines.deferred_signals import deferring
 from ltr.errors import LtrError, UsageError
 from ltr.files.installed_packages import install_line
+from ltr.files.wire import wire
 from ltr.serving import DEFAULT_K
 from ltr.serving.router import Router
 
@@ -143,30 +144,6 @@ def serve(router: Router) -> None:
         session.cancel()
     finally:
         deferring(loop.close)()
-
-
-@contextmanager
-def wire() -> Iterator[tuple[BinaryIO, int]]:
-    """Stdin, and the descriptor of stdout, for messages alone: others read nothing meanwhile, and print to stderr."""
-    try:
-        source, target = os.dup(0), os.dup(1)
-    except OSError as error:
-        raise UsageError("stdin or stdout is closed; a client of MCP talks over both") from error
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    try:
-        os.dup2(2, 1)
-    except OSError:  # stderr is closed
-        os.dup2(nothing, 1)
-    os.close(nothing)
-    try:
-        with open(source, "rb", closefd=False) as messages:
-            yield messages, target
-    finally:
-        os.dup2(source, 0)
-        os.dup2(target, 1)
-        os.close(source)
-        os.close(target)
 
 
 def lines(source: BinaryIO) -> Iterator[bytes | None]:

@@ -1,0 +1,32 @@
+"""Stdin and stdout as the two ends of a wire that nothing else reads or writes."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from ltr.errors import UsageError
+
+
+@contextmanager
+def wire() -> Iterator[tuple[BinaryIO, int]]:
+    """Stdin, and the descriptor of stdout, for messages alone: others read nothing meanwhile, and print to stderr."""
+    try:
+        source, target = os.dup(0), os.dup(1)
+    except OSError as error:
+        raise UsageError("stdin or stdout is closed; a client of MCP talks over both") from error
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # stderr is closed
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    try:
+        with open(source, "rb", closefd=False) as messages:
+            yield messages, target
+    finally:
+        os.dup2(source, 0)
+        os.dup2(target, 1)
+        os.close(source)
+        os.close(target)
