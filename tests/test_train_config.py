@@ -29,7 +29,7 @@ from ltr.training.fit import fit
         ({"l2": (1.0, 1.0)}, "different numbers are needed"),
         ({"l2": (1.0, -1.0)}, "l2 is -1.0; it must be 0 or more"),
         ({"l2_rule": "least"}, "l2_rule is 'least'; best or one_se is needed"),
-        ({"targets": "gains"}, "targets is 'gains'; it must be one of onehot, label, gain"),
+        ({"targets": "gains"}, "targets is 'gains'; it must be one of onehot, label, gain, apart"),
         ({"init": float("inf")}, "init is inf; it must be finite"),
         ({"patience": 0}, "patience is 0; it must be at least 1"),
         ({"folds": 1}, "folds is 1; it must be at least 2"),

@@ -167,7 +167,11 @@ def fold_lines(measured: "Evaluated", split: str) -> list[str]:
 
 
 TWICE = "each group counts twice: with right tools before it, and with choices of models that saw nothing of its trace"
-_SKIPPED = {"groups_one_candidate": "with one candidate", "groups_no_positive": "without a right candidate"}
+_SKIPPED = {
+    "groups_one_candidate": "with one candidate",
+    "groups_no_positive": "without a right candidate",
+    "groups_equally_right": "without a wrong candidate",
+}
 
 
 def _gap(training: "TrainingRecord") -> str:

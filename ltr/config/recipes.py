@@ -7,6 +7,7 @@ from ltr.configtext.parsed_document import Document, Value
 from ltr.errors import Place
 from ltr.features.presets import RECOMMENDED
 from ltr.training.config import CHOICES, COLUMNS, KNOTS, L2, PRODUCTS
+from ltr.training.targets import APART
 
 SPECIFICATION_RECIPE = "specification"  # the defaults of the config itself: four columns, descent, no scaling
 RECIPES = MappingProxyType[str, MappingProxyType[str, Value]](
@@ -20,13 +21,14 @@ RECIPES = MappingProxyType[str, MappingProxyType[str, Value]](
                 "train.l2": 0.001,
                 "train.knots": 0,
                 "train.products": False,
+                "train.targets": APART,
                 "train.prior": "shipped",
                 "train.choose": list(CHOICES),
             }
         ),
     }
 )
-VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 5})  # raised with a value above, or the columns
+VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 6})  # raised with a value above, or the columns
 
 
 def with_recipe(document: Document) -> Document:
@@ -69,6 +71,6 @@ def recipe_version(name: str) -> str:
     """The name of a recipe with its version, as a run records it.
 
     >>> recipe_version("recommended")
-    'recommended/5'
+    'recommended/6'
     """
     return f"{name}/{VERSIONS[name]}"

@@ -56,8 +56,9 @@ def _training_text(model: ModelRecord, turn: str) -> str:
             sentences.append(f"At most {short(training.gap_bound)} above the optimum.")
     if training.watched:
         sentences.append(f"Validation data chose epoch {training.watched.best_epoch}.")
-    if skipped := training.groups_one_candidate + training.groups_no_positive:
-        sentences.append(f"{count(skipped, 'group')} could not train: one candidate, or none right.")
+    if skipped := training.groups_one_candidate + training.groups_no_positive + training.groups_equally_right:
+        reasons = "one candidate, or none right" + (", or none wrong" if training.groups_equally_right else "")
+        sentences.append(f"{count(skipped, 'group')} could not train: {reasons}.")
     if training.not_identified:
         sentences.append(f"Not identified: {', '.join(training.not_identified)}.")
     return " ".join(sentences)

@@ -135,6 +135,7 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
     groups: int = 0
     groups_one_candidate: int = 0
     groups_no_positive: int = 0
+    groups_equally_right: int = 0
     groups_all_alike: int = 0
     effective_groups: float | None = None
     epochs: int = 0
@@ -184,6 +185,7 @@ def training_record(
         groups=training.groups,
         groups_one_candidate=training.skipped.one_candidate,
         groups_no_positive=training.skipped.no_positive,
+        groups_equally_right=training.skipped.equally_right,
         groups_all_alike=diagnosis.groups_all_alike,
         effective_groups=diagnosis.effective_groups,
         epochs=training.epochs,

@@ -33,8 +33,9 @@ class TrainConfig:
     """Which of several l2: the best, or the largest within one standard error of the best."""
     init: float = 1.0
     """Where every weight starts in descent."""
-    targets: Literal["onehot", "label", "gain"] = "label"
-    """What the right candidates of a query share the target by: 1 each, their label, or 2^label - 1."""
+    targets: Literal["onehot", "label", "gain", "apart"] = "label"
+    """What the right candidates of a query share the target by: 1 each, their label, or 2^label - 1; or, apart, each
+    trains against wrong ones alone."""
     standardize: bool = False
     """Divide each column by its deviation: start, penalty and gap bound hold in that scale."""
     knots: int = 0

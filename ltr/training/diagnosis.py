@@ -193,12 +193,13 @@ def diagnose_groups(
     lines = Geometry.of(raw) if len(model.terms) else geometry  # the columns of one curve always depend on each other
     curvature, moving = lines.spectrum.curvature, lines.scale[lines.deviation > 0]
     ends = _ends(raw) if len(model.terms.knots) else ()
+    masses = np.bincount(groups.origins, weights=groups.weights, minlength=len(groups.trains))[groups.trains]
     return Diagnosis(
         gap=max(objective - float(best.history[-1]), 0.0) if is_found else None,
         at_zero=geometry.at_zero.loss + config.penalty * float(centre @ centre),
         possible_gain=possible_gain,
         lost_to_penalty=lost_to_penalty,
-        effective_groups=1.0 / float(groups.weights @ groups.weights),
+        effective_groups=1.0 / float(masses @ masses),
         groups_all_alike=sum(groups.map(_all_alike)),
         condition_number=math.sqrt(curvature[-1] / curvature[0]) if len(curvature) else 1.0,
         scale_ratio=float(moving.max() / moving.min()) if len(moving) else 1.0,

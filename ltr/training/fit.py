@@ -21,7 +21,7 @@ from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import slope
 from ltr.training.optimality_certificate import gap_bound
 from ltr.training.registry import Trainer, checked_trainer
-from ltr.training.trainable_groups import TrainingGroups, trainable
+from ltr.training.trainable_groups import TrainingGroups, count_origins, trainable
 from ltr.training.validation_metric import Validation
 
 
@@ -144,7 +144,7 @@ def _training(
         raise DivergedError(f"{config.trainer} diverged: its objective is {objective}; {remedy(config)}")
     return Training(
         trainer=config.trainer,
-        groups=len(groups),
+        groups=count_origins(groups),
         skipped=groups.skipped,
         epochs=fitted.epochs,
         history=fitted.history,

@@ -16,15 +16,19 @@ def group_losses(
 ) -> FloatArray:
     """-sum t log softmax(scores + score_offset) of each group; NaN of one that cannot train.
 
+    With targets `apart` it is the mean over the groups that a group becomes.
+
     >>> group_losses(np.log([3.0, 1.0, 1.0]), np.array([1.0, 0.0, 1.0]), np.array([0, 2, 3])).round(6)
     array([0.287682,      nan])
     """
-    checked = CheckedGroups.of(scores[:, np.newaxis], labels, offsets, weights=None, score_offset=score_offset)
+    given = scores[:, np.newaxis], labels, offsets
+    checked = CheckedGroups.of(*given, weights=None, score_offset=score_offset, targets_are=targets_are)
     losses = np.full(len(offsets) - 1, np.nan)
     if not checked.trains.any():
         return losses
-    groups = checked.trainable(*total_mass(checked.masses[checked.trains]), targets_are=targets_are)
+    groups = checked.trainable(*total_mass(checked.masses))
     column = groups.phi[:, 0] + groups.score_offset if len(groups.score_offset) else groups.phi[:, 0]
-    losses[groups.trains] = -group_sums(groups.shares * log_softmax(column, groups.offsets), groups.offsets)
-    losses[groups.trains] /= groups.weights
+    sums = -group_sums(groups.shares * log_softmax(column, groups.offsets), groups.offsets)
+    by_origin = (np.bincount(groups.origins, weights=of, minlength=len(losses)) for of in (sums, groups.weights))
+    losses[groups.trains] = np.divide(*(of[groups.trains] for of in by_origin))
     return losses

@@ -28,7 +28,7 @@ def _every(groups: Trainable, step: int) -> Trainable:
     offsets = np.concatenate(([0], np.cumsum(sizes[is_drawn])))
     added = groups.score_offset[rows[: len(groups.score_offset)]]
     columns = (groups.phi[rows], offsets, groups.weights[is_drawn], groups.shares[rows], added)
-    return Trainable(*columns, groups.skipped, is_drawn)
+    return Trainable(*columns, groups.skipped, is_drawn, np.flatnonzero(is_drawn))
 
 
 def joined(parts: list[Trainable]) -> Trainable:
@@ -37,6 +37,7 @@ def joined(parts: list[Trainable]) -> Trainable:
         return parts[0]
     added = [part.score_offset if len(part.score_offset) else np.zeros(part.rows) for part in parts]
     has_offset = any(len(part.score_offset) for part in parts)
+    trains = np.concatenate([part.trains for part in parts])
     return Trainable(
         np.concatenate([part.phi for part in parts]),
         offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
@@ -44,5 +45,6 @@ def joined(parts: list[Trainable]) -> Trainable:
         np.concatenate([part.shares for part in parts]),
         np.concatenate(added) if has_offset else np.empty(0),
         parts[0].skipped,
-        np.concatenate([part.trains for part in parts]),
+        trains,
+        np.flatnonzero(trains),
     )

@@ -12,7 +12,7 @@ from ltr.training.config import TrainConfig
 from ltr.training.identifiability import IDENTIFIED
 from ltr.training.model import Model
 from ltr.training.objective import derivatives
-from ltr.training.trainable_groups import Trainable, TrainingGroups, trainable
+from ltr.training.trainable_groups import Trainable, TrainingGroups, count_origins, trainable
 
 NEAR = 1e-9  # norm of the gradient from which one more step ends the search: steps converge quadratically
 STEPS, HALVINGS = 100, 60
@@ -48,7 +48,7 @@ def curvature_of(raw: TrainingGroups, config: TrainConfig, model: Model) -> Floa
     scale = np.ones(len(model.w)) if units is None else units
     data = derivatives(groups, model.w * scale, np.ones(len(scale))).hessian
     hessian = data + 2 * config.penalty * np.eye(len(scale))
-    return len(groups) * ((hessian + hessian.T) / 2) * np.outer(scale, scale)  # symmetric to the last bit
+    return count_origins(groups) * ((hessian + hessian.T) / 2) * np.outer(scale, scale)  # symmetric to the last bit
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ltr.errors import UsageError
 from ltr.training.fit_result import Fitted, Optimum
 from ltr.training.identifiability import Geometry, direction_text
 from ltr.training.objective import cluster_spread, derivatives
-from ltr.training.trainable_groups import TrainingGroups, count_positives
+from ltr.training.trainable_groups import TrainingGroups, count_origins, count_positives
 
 NORMAL_95 = 1.959963984540054  # half of the 95 % interval, in standard errors
 ALIKE = 0.8  # share of effective clusters from which their number is not mentioned
@@ -96,13 +96,17 @@ def standard_errors(
 
 
 def _clustering(groups: TrainingGroups, clusters: npt.ArrayLike | None) -> tuple[str, IntArray]:
-    """The form of the errors, and the cluster of each group that trains, counted from 0."""
+    """The form of the errors, and the cluster of each group that trains, counted from 0.
+
+    Groups of one origin, whose right candidates train apart, lie in one cluster.
+    """
+    number = count_origins(groups)
     if clusters is not None:
         traces = np.asarray(clusters)
         if traces.shape != groups.trains.shape:
             raise UsageError(f"clusters: one a group is needed {groups.trains.shape}, found shape {traces.shape}")
-        codes = np.unique(traces[groups.trains], return_inverse=True)[1]
-        if codes.max() + 1 < len(groups):
+        codes = np.unique(traces[groups.origins], return_inverse=True)[1]
+        if codes.max() + 1 < number:
             return "by_trace", codes
-    is_one_draw = count_positives(groups) == len(groups) and np.ptp(groups.weights) == 0
-    return "hessian" if is_one_draw else "by_group", np.arange(len(groups))
+    is_one_draw = count_positives(groups) == number and np.ptp(groups.weights) == 0
+    return "hessian" if is_one_draw else "by_group", np.unique(groups.origins, return_inverse=True)[1]

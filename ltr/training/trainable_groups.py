@@ -7,12 +7,13 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray, as_column, as_matrix, as_offsets, as_weights
+from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray, as_column, as_matrix, as_weights, offsets_of
 from ltr.errors import DataError
-from ltr.training.targets import shares
+from ltr.training.targets import APART, apart, shares
 
 Result = TypeVar("Result")
 Columns = Callable[[FloatArray], FloatArray]  # phi to other columns of the same rows
+MOST_REPEATED = 1 << 29  # numbers of phi (4 GB) that groups taken apart may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Skipped:
 
     one_candidate: int
     no_positive: int
+    equally_right: int = 0  # all candidates are; left out where right ones train apart, against wrong ones alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class Trainable:
     shares: FloatArray  # (rows,): targets times the group's weight
     score_offset: FloatArray  # (rows,): added to the scores; empty where nothing is
     skipped: Skipped
-    trains: BoolArray  # (groups, those left out included): which of them are here
+    trains: BoolArray  # (groups that were given): which of them are here
+    origins: IntArray  # (groups,): the given group that each is, or is a part of where right candidates train apart
     first: int = 0  # of the first group here the place among those of all shards
 
     def __len__(self) -> int:
@@ -78,7 +81,11 @@ class TrainingGroups(Protocol):
 
     @property
     def trains(self) -> BoolArray:
-        """(groups, those left out included): which of them are here."""
+        """(groups that were given): which of them are here."""
+
+    @property
+    def origins(self) -> IntArray:
+        """(groups,): the given group that each is, or is a part of where right candidates train apart."""
 
     @property
     def columns(self) -> int:
@@ -110,26 +117,30 @@ def trainable(
     targets_are: str = "label",
 ) -> Trainable:
     """The groups that can train, in their order, after checks; nothing is copied when all of them can."""
-    checked = CheckedGroups.of(phi, labels, offsets, weights=weights, score_offset=score_offset)
-    if not len(checked.masses):
+    checked = CheckedGroups.of(
+        phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=targets_are
+    )
+    if not len(checked.trains):
         raise DataError("no group can train: there are no groups")
     if not checked.trains.any():
         raise nothing_trains(checked.skipped)
-    largest, total = total_mass(checked.masses[checked.trains])
-    return checked.trainable(largest, total, targets_are=targets_are)
+    return checked.trainable(*total_mass(checked.masses))
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedGroups:
-    """Arrays of groups after checks, and which of the groups can train."""
+    """The groups that can train, after checks of all that were given; their rows are still where they were given."""
 
-    phi: FloatArray
-    labels: FloatArray
+    phi: FloatArray  # of all given rows
+    score_offset: FloatArray  # of all given rows; empty without one
+    rows: IntArray | BoolArray | None  # those that are trained on, some more than once; None: all
+    labels: FloatArray  # of these rows
     offsets: IntArray
-    masses: FloatArray  # weights as they were given
-    score_offset: FloatArray  # empty without one
+    masses: FloatArray  # weights as they were given, divided among the groups of one origin
+    origins: IntArray
     trains: BoolArray
     skipped: Skipped
+    targets_are: str
 
     @classmethod
     def of(
@@ -140,34 +151,50 @@ class CheckedGroups:
         *,
         weights: npt.ArrayLike | None,
         score_offset: npt.ArrayLike | None,
+        targets_are: str,
     ) -> "CheckedGroups":
-        """The groups, or the first number that cannot be used."""
+        """The groups, or the first number that cannot be used.
+
+        With targets `apart` a group with several right candidates becomes as many groups (`targets.apart`).
+        """
         phi, offsets = as_matrix("phi", phi, offsets)
         labels = as_column("labels", labels, offsets, least=0)
         masses = as_weights(weights, len(offsets) - 1)
         added = (
             np.empty(0) if score_offset is None else as_column("score_offset", score_offset, offsets, least=-LARGEST)
         )
-        alone = np.diff(offsets) < 2
-        positive = np.maximum.reduceat(labels, offsets[:-1]) > 0 if len(masses) else alone
-        skipped = Skipped(int(alone.sum()), int((~alone & ~positive).sum()))
-        return cls(phi, labels, offsets, masses, added, positive & ~alone, skipped)
-
-    def trainable(self, largest: float, total: float, *, targets_are: str, first: int = 0) -> Trainable:
-        """Those that can train, their weights divided by the largest there is and by what they then add up to."""
-        phi, labels, offsets, added, trains = self.phi, self.labels, self.offsets, self.score_offset, self.trains
-        masses = self.masses[trains]
-        if not trains.all():
-            sizes = np.diff(offsets)
+        sizes, extremes = np.diff(offsets), (np.maximum, np.minimum)
+        greatest, least = (of.reduceat(labels, offsets[:-1]) if len(masses) else masses for of in extremes)
+        alone = sizes < 2
+        positive = ~alone & (greatest > 0)
+        trains = positive & (greatest > least) if targets_are == APART else positive
+        skipped = Skipped(*(int(part.sum()) for part in (alone, ~alone & ~positive, positive & ~trains)))
+        rows: IntArray | BoolArray | None = None
+        origins = np.flatnonzero(trains)
+        masses = masses[origins]
+        if len(origins) < len(trains):
             rows = np.repeat(trains, sizes)
-            phi, labels, added = phi[rows], labels[rows], added[rows[: len(added)]]
-            offsets = as_offsets(np.concatenate(([0], np.cumsum(sizes[trains]))), len(phi))
-        masses = masses / largest
+            labels, offsets = labels[rows], offsets_of(sizes[origins])
+        if targets_are == APART and np.count_nonzero(labels) > len(origins):
+            parts = apart(labels, offsets)
+            if len(parts.rows) * phi.shape[1] > MOST_REPEATED:
+                raise too_many_repeated(len(parts.rows), phi.shape)
+            rows = parts.rows if rows is None else np.flatnonzero(rows)[parts.rows]
+            labels, offsets = parts.labels, parts.offsets
+            masses, origins = masses[parts.origins] * parts.share, origins[parts.origins]
+        return cls(phi, added, rows, labels, offsets, masses, origins, trains, skipped, targets_are)
+
+    def trainable(self, largest: float, total: float, *, first: int = 0) -> Trainable:
+        """The groups, their weights divided by the largest there is and by what they then add up to."""
+        phi, offsets, added, rows = self.phi, self.offsets, self.score_offset, self.rows
+        if rows is not None:
+            phi, added = phi[rows], added[rows] if len(added) else added
+        masses = self.masses / largest
         masses /= total
         if len(added) and (added == np.repeat(added[offsets[:-1]], np.diff(offsets))).all():
             added = np.empty(0)  # the same for all rows of a group changes no probability
-        target = shares(labels, offsets, masses, of=targets_are)
-        return Trainable(phi, offsets, masses, target, added, self.skipped, trains, first)
+        target = shares(self.labels, offsets, masses, of=self.targets_are)
+        return Trainable(phi, offsets, masses, target, added, self.skipped, self.trains, self.origins, first)
 
 
 def total_mass(masses: FloatArray) -> tuple[float, float]:
@@ -183,12 +210,28 @@ def total_mass(masses: FloatArray) -> tuple[float, float]:
 def nothing_trains(skipped: Skipped) -> DataError:
     """The error about groups none of which can train."""
     counts = f"{skipped.one_candidate} with one candidate, {skipped.no_positive} without a positive label"
+    counts += f", {skipped.equally_right} with all candidates equally right" if skipped.equally_right else ""
     more = (
         "; --negatives adds candidates of a catalogue, ltr init --from those of the samples"
         if skipped.one_candidate
         else ""
     )
     return DataError(f"no group can train: {counts}; a group needs two candidates and a label above 0{more}")
+
+
+def too_many_repeated(rows: int, shape: tuple[int, ...]) -> DataError:
+    """The error about groups that memory should not hold once for each of their right candidates.
+
+    >>> print(too_many_repeated(40_000_000, (700_000, 136)))
+    train.targets apart makes 40,000,000 rows of 700,000, 44 GB, wrong candidates once a right one; set it to label
+    """
+    made = f"{rows:,} rows of {shape[0]:,}, {rows * shape[1] * 8 / 1e9:.0f} GB"
+    return DataError(f"train.targets apart makes {made}, wrong candidates once a right one; set it to label")
+
+
+def count_origins(groups: TrainingGroups) -> int:
+    """How many of the given groups train: fewer than are trained on, where right candidates train apart."""
+    return int(groups.trains.sum())
 
 
 def count_positives(groups: TrainingGroups) -> int:

@@ -1,7 +1,7 @@
 """Groups to train on in shards: each is read for a pass and given back, and what is summed is added in their order."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import Protocol, Self
 
@@ -51,14 +51,18 @@ class ShardReference:
     def read(self) -> Trainable:
         """The groups of the shard that can train."""
         shard = self.source.shard(self.number)
-        columns = shard.phi, shard.labels, shard.offsets
-        checked = CheckedGroups.of(*columns, weights=shard.weights, score_offset=shard.score_offset)
-        groups = checked.trainable(self.largest, self.total, targets_are=self.targets_are, first=self.first)
+        groups = checked_shard(shard, self.targets_are).trainable(self.largest, self.total, first=self.first)
         for change in self.changes:
             groups = groups.with_columns(change, 0)
         if self.equal_weights:
             groups = replace(groups, weights=np.full(len(groups), 1 / self.equal_weights))
         return groups
+
+
+def checked_shard(shard: ShardArrays, targets_are: str) -> CheckedGroups:
+    """The groups of a shard that can train, after checks."""
+    weights, score_offset, arrays = shard.weights, shard.score_offset, (shard.phi, shard.labels, shard.offsets)
+    return CheckedGroups.of(*arrays, weights=weights, score_offset=score_offset, targets_are=targets_are)
 
 
 def on_shard(function: Callable[[Trainable], Result], reference: ShardReference) -> Result:
@@ -73,6 +77,7 @@ class TrainableShards:
     references: tuple[ShardReference, ...]  # of shards with groups that can train
     weights: FloatArray
     trains: BoolArray
+    origins: IntArray
     skipped: Skipped
     rows: int
     columns: int
@@ -110,30 +115,28 @@ class _Counted:
     """What a first pass finds in a shard."""
 
     trains: BoolArray
+    origins: IntArray
     masses: FloatArray  # of the groups that can train
     skipped: Skipped
     rows: int  # of these groups
     columns: int
 
 
-def _counted(number: int, source: ShardSource) -> _Counted:
-    shard = source.shard(number)
-    columns = shard.phi, shard.labels, shard.offsets
-    checked = CheckedGroups.of(*columns, weights=shard.weights, score_offset=shard.score_offset)
-    rows = int(np.diff(checked.offsets)[checked.trains].sum())
-    return _Counted(checked.trains, checked.masses[checked.trains], checked.skipped, rows, checked.phi.shape[1])
+def _counted(number: int, source: ShardSource, targets_are: str) -> _Counted:
+    checked = checked_shard(source.shard(number), targets_are)
+    rows, columns = len(checked.labels), checked.phi.shape[1]
+    return _Counted(checked.trains, checked.origins, checked.masses, checked.skipped, rows, columns)
 
 
 def trainable_shards(
     source: ShardSource, *, targets_are: str = "label", engine: Engine = IN_PROCESS
 ) -> TrainableShards:
     """The groups of all shards that can train, after checks, as `trainable` gives them for arrays."""
-    parts = list(engine.map(partial(_counted, source=source), range(len(source))))
+    counted = partial(_counted, source=source, targets_are=targets_are)
+    parts = list(engine.map(counted, range(len(source))))
     if not parts:
         raise DataError("no group can train: there are no groups")
-    skipped = Skipped(
-        sum(part.skipped.one_candidate for part in parts), sum(part.skipped.no_positive for part in parts)
-    )
+    skipped = Skipped(*map(sum, zip(*(astuple(part.skipped) for part in parts), strict=True)))
     masses = np.concatenate([part.masses for part in parts])
     if not len(masses):
         raise nothing_trains(skipped)
@@ -149,5 +152,7 @@ def trainable_shards(
     weights = masses / largest
     weights /= total
     trains = np.concatenate([part.trains for part in parts])
+    before = np.cumsum([0, *(len(part.trains) for part in parts)]).tolist()
+    origins = np.concatenate([part.origins + first for part, first in zip(parts, before[:-1], strict=True)])
     rows = sum(part.rows for part in parts)
-    return TrainableShards(references, weights, trains, skipped, rows, parts[0].columns, engine)
+    return TrainableShards(references, weights, trains, origins, skipped, rows, parts[0].columns, engine)
