@@ -1,6 +1,8 @@
 """What folds choose for the recommended recipe: alternatives, the rule, and what a run records of it."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,13 +22,13 @@ from ltr.experiments.model_selection import choose
 from ltr.experiments.negative_sampling import WHOLE, draw_negatives
 from ltr.experiments.read_data import Loaded
 from ltr.experiments.shared_inputs import SharedInputs
-from ltr.features.presets import ALL, MORE, PAST
+from ltr.features.presets import ALL, MORE, PAST, SINGLES
 from ltr.features.prior_weights import WEIGHTS, prior_weights
 from ltr.training.config import CHOICES, TrainConfig
 from ltr.training.group_losses import group_losses
 from ltr.training.one_standard_error import MeanDifference, simplest_as_good
-from ltr.training.significant_gain_rule import FoldResults, Level, simplest_proved
-from tests.made import tool_rows
+from ltr.training.significant_gain_rule import FoldResults, Level, climbed
+from tests.made import tool_rows, written
 from tests.oracles import naive_objective, random_groups
 
 RECOMMENDED = load_config(None, ["train.recipe=recommended", "encoder=hash"])
@@ -49,15 +51,20 @@ def shared(groups: Groups, config: RunConfig = RECOMMENDED) -> SharedInputs:
 
 
 @pytest.mark.parametrize("kind", ["tool", "graph"])
-def test_alternatives_go_from_simple_to_rich_and_are_at_most_twelve(kind):
+def test_alternatives_go_from_simple_to_rich_and_hold_every_column_alone(kind):
     usual = (*ALL[kind], *(PAST if kind == "tool" else ()))
-    listed = alternatives(TRAIN, kind, (*usual, *MORE[kind]))
+    names = (*usual, *MORE[kind])
+    listed = alternatives(TRAIN, kind, names)
     sizes = [(one.level, one.shape, len(one.columns)) for one in listed]
     assert sizes == sorted(sizes)
-    assert len({one.title for one in listed}) == len(listed) <= 12
+    assert len({one.title for one in listed}) == len(listed)
+    assert sum(one.level < Level.OTHER or len(one.columns) > 1 for one in listed) <= 12
+    assert sorted(one.columns for one in listed if len(one.columns) == 1) == sorted((name,) for name in names)
     has_more = [any(one.shape) or len(one.columns) > len(usual) for one in listed]
-    assert [one.level >= Level.RICH for one in listed] == has_more
-    assert [one.level == Level.SINGLE for one in listed] == [len(one.columns) == 1 for one in listed]
+    is_good_alone = [one.columns in {(name,) for name in SINGLES[kind]} for one in listed]
+    is_sum = [len(one.columns) > 1 and not more for one, more in zip(listed, has_more, strict=True)]
+    assert [one.level == Level.SINGLE for one in listed] == is_good_alone
+    assert [one.level == Level.SEVERAL for one in listed] == is_sum
     strengths = [one.strength for one in listed if one.columns == usual and not any(one.shape)]
     assert strengths == sorted(strengths, reverse=True)  # pulled less, so richer
 
@@ -111,53 +118,88 @@ def test_the_simplest_within_one_standard_error_is_chosen_and_equals_are_the_fir
     level = rich + rng.normal(0.0, 0.1, 200)
     level += rich.mean() - level.mean() + 0.001
     worse = rich + 0.1
-    assert simplest_as_good(np.array([worse, level, rich]), np.ones(200), np.arange(200)).chosen == 1
-    assert simplest_as_good(np.array([rich, rich]), np.ones(200), np.arange(200)).chosen == 0
-    assert simplest_as_good(np.array([worse, rich]), np.ones(200), np.arange(200)).chosen == 1
+    assert simplest_as_good(np.array([worse, level, rich]), np.ones(200), np.arange(200)) == 1
+    assert simplest_as_good(np.array([rich, rich]), np.ones(200), np.arange(200)) == 0
+    assert simplest_as_good(np.array([worse, rich]), np.ones(200), np.arange(200)) == 1
 
 
-def proved(losses, hits, served, levels):
-    """The choice among alternatives whose reciprocal ranks are their hits, of groups of traces of their own."""
+def taken(losses, ranks, served, levels):
+    """The choice among alternatives by their reciprocal ranks, of groups of traces of their own."""
     groups = losses.shape[1]
-    return simplest_proved(FoldResults(losses, hits, hits, served), levels, np.ones(groups), np.arange(groups))
+    return climbed(FoldResults(losses, ranks, ranks, served), levels, np.ones(groups), np.arange(groups))[-1]
 
 
-def test_a_rich_alternative_with_less_loss_is_taken_only_where_it_ranks_better_beyond_noise():
+def improved(ranks, wrong, number):
+    """The ranks with so many of the wrong queries right."""
+    better = ranks.copy()
+    better[wrong[:number]] = 1.0
+    return better
+
+
+SINGLE, SEVERAL, OTHER = Level
+
+
+@pytest.mark.parametrize("level, errors", [(SEVERAL, 1.0), (OTHER, 1.96)])
+def test_what_is_richer_is_taken_only_where_it_ranks_better_by_its_margin_however_little_it_loses(level, errors):
     rng = np.random.default_rng(0)
     losses = np.array([np.ones(200), np.full(200, 0.5)]) + rng.normal(0.0, 0.01, (2, 200))
-    usual, traces, levels = (rng.random(200) < 0.5).astype(float), np.arange(200), np.array([1, 2])
-    by_chance, better = usual.copy(), usual.copy()
-    wrong = np.flatnonzero(usual == 0)
-    by_chance[wrong[:3]] = 1.0  # +3 of 200: its error is sqrt(3) / 200
-    better[wrong[:8]] = 1.0
-    for hits, expected in ((by_chance, 0), (better, 1)):
-        simplest = proved(losses, np.array([usual, hits]), np.full((2, 200), np.nan), levels)
-        gap = MeanDifference.of(hits, usual, np.ones(200), traces)
-        assert (gap.mean > 1.96 * gap.standard_error) == bool(expected)
-        assert simplest.chosen == simplest.best == expected
-    worse_served = np.array([better, usual])
-    assert proved(losses, np.array([usual, better]), worse_served, levels).chosen == 0
-    assert proved(losses, np.array([usual, better]), worse_served[::-1], levels).chosen == 1
-    rounded = np.array([better, better - 1e-16])
-    assert proved(losses, np.array([usual, better]), rounded, levels).chosen == 1
+    alone, unserved = rng.choice([1.0, 0.5, 0.25], 200), np.full((2, 200), np.nan)
+    wrong, seen = np.flatnonzero(alone < 1), set()
+    for number in range(12):  # the error of +k of 200 is nearly sqrt(k) times that of +1
+        ranks = np.array([alone, improved(alone, wrong, number)])
+        gap = MeanDifference.of(ranks[1], ranks[0], np.ones(200), np.arange(200))
+        expected = int(gap.mean > errors * gap.standard_error + 1e-12)
+        assert taken(losses, ranks, unserved, np.array([SINGLE, level])) == expected
+        seen.add(expected)
+    assert seen == {0, 1}
 
 
-def test_a_rich_alternative_that_counts_lets_no_unproved_one_in():
-    noise, small = np.tile([0.2, -0.2], 100), np.repeat([0.02, -0.02], 100)  # errors of means: .0142, .0014
-    losses = np.array([np.ones(200), 0.9865 + noise, 0.9852 + noise + small])
-    single = np.full(200, 0.5)
-    assert simplest_as_good(losses[:2], np.ones(200), np.arange(200)).chosen == 0  # several columns would not be chosen
-    ranks = np.array([single, np.full(200, 0.4), np.ones(200)])
-    assert proved(losses, ranks, np.full((3, 200), np.nan), np.array([0, 1, 2])).chosen == 2
+def test_what_ranks_worse_where_it_will_be_served_is_not_taken():
+    losses, unserved = np.ones((2, 200)), np.full((2, 200), np.nan)
+    usual = np.tile([1.0, 0.5], 100)
+    ranks, levels = np.array([usual, improved(usual, np.flatnonzero(usual < 1), 30)]), np.array([SEVERAL, OTHER])
+    assert taken(losses, ranks, unserved, levels) == 1
+    assert taken(losses, ranks, ranks, levels) == 1
+    assert taken(losses, ranks, ranks[::-1], levels) == 0
+    assert taken(losses, ranks, np.array([ranks[1], ranks[1] - 1e-16]), levels) == 1  # rounding is no loss
 
 
-def test_a_wide_alternative_has_to_rank_better_than_the_rich_one_too():
-    noise = np.tile([0.01, -0.01], 100)
-    losses = np.array([np.ones(200), 0.9 + noise, 0.8 - noise])
-    plain, better = np.full(200, 0.5), np.where(np.arange(200) < 60, 1.0, 0.5)
-    for wide, expected in ((better, 1), (np.where(np.arange(200) < 90, 1.0, 0.5), 2)):
-        choice = proved(losses, np.array([plain, better, wide]), np.full((3, 200), np.nan), np.array([1, 2, 3]))
-        assert choice.chosen == expected
+def test_a_single_column_that_ranks_better_than_the_sum_that_loses_least_is_taken():
+    groups = 400
+    rng = np.random.default_rng(1)
+    noise = rng.normal(0.0, 0.01, (3, groups))
+    losses = np.array([[1.2], [1.0], [0.3]]) + noise  # the second column ranks best, and the sum loses least by far
+    proto, several = np.where(np.arange(groups) < 200, 1.0, 0.5), np.where(np.arange(groups) < 340, 1.0, 0.5)
+    ridge = np.where(np.arange(groups) < 380, 1.0, 0.5)
+    unserved, levels = np.full((3, groups), np.nan), np.array([SINGLE, SINGLE, SEVERAL])
+    assert taken(losses, np.array([proto, ridge, several]), unserved, levels) == 1
+    worse = losses[[1, 0, 2]]  # the least loss is that of the first column, which the sum outranks
+    assert taken(worse, np.array([proto, ridge, several]), unserved, levels) == 1
+
+
+@given(st.integers(0, 10**6), st.integers(2, 60), st.booleans())
+def test_nothing_that_counts_ranks_better_than_what_is_taken_beyond_noise(seed, groups, has_served):
+    rng = np.random.default_rng(seed)
+    levels = np.sort(rng.integers(0, 3, rng.integers(1, 12)))
+    levels[0] = SINGLE
+    losses, ranks = rng.exponential(1.0, (2, len(levels), groups))
+    served = rng.random((len(levels), groups)) if has_served else np.full((len(levels), groups), np.nan)
+    traces, weights = rng.integers(0, max(groups // 3, 2), groups), rng.uniform(0.5, 2.0, groups)
+    last = climbed(FoldResults(losses, ranks, ranks, served), levels, weights, traces)[-1]
+    limit = (served @ weights)[levels < OTHER].max()
+    for place, level in enumerate(levels):
+        gap = MeanDifference.of(ranks[place], ranks[last], weights, traces)
+        if level < OTHER or not has_served or served[place] @ weights > limit + 1e-9:
+            assert gap.mean <= 1.96 * gap.standard_error + 1e-9
+
+
+def test_of_what_ranks_better_beyond_noise_the_simplest_within_one_standard_error_of_the_best_is_taken():
+    losses, unserved = np.ones((4, 200)), np.full((4, 200), np.nan)
+    usual = np.tile([1.0, 0.5], 100)
+    wrong, levels = np.flatnonzero(usual < 1), np.array([SINGLE, OTHER, OTHER, OTHER])
+    for lead, expected in ((1, 2), (5, 3)):  # +1 of 200 has an error as large
+        ranks = np.array([improved(usual, wrong, number) for number in (0, 20, 40, 40 + lead)])
+        assert taken(losses, ranks, unserved, levels) == expected
 
 
 def test_an_alternative_that_one_fold_cannot_train_takes_no_group_from_the_others(samples, monkeypatch):
@@ -198,35 +240,21 @@ def test_one_column_with_a_past_of_labels_has_a_choice_of_l2(samples):
     assert choose(config, shared(groups, config)).record.folds == 5
 
 
-def test_several_columns_with_less_loss_are_taken_only_where_they_rank_better_by_a_standard_error():
-    rng = np.random.default_rng(0)
-    losses = np.array([np.ones(200), np.full(200, 0.5)]) + rng.normal(0.0, 0.01, (2, 200))
-    alone, unserved = rng.choice([1.0, 0.5, 0.25], 200), np.full((2, 200), np.nan)
-    wrong = np.flatnonzero(alone < 1)
-    for number, expected in ((0, 0), (1, 0), (2, 1)):  # the error of +k of 200 is nearly sqrt(k) times that of +1
-        several = alone.copy()
-        several[wrong[:number]] = 1.0
-        gap = MeanDifference.of(several, alone, np.ones(200), np.arange(200))
-        assert (gap.mean > gap.standard_error + 1e-12) == bool(expected)
-        assert proved(losses, np.array([alone, several]), unserved, np.array([0, 1])).chosen == expected
-        assert proved(losses, np.array([alone, several]), unserved, np.array([1, 1])).chosen == 1
-
-
 def test_means_of_hits_that_differ_by_rounding_are_equal_however_many_groups_there_are():
     groups, rng = 30_000, np.random.default_rng(0)
     served = rng.integers(1, 4, groups) / 3
     rounded = np.array([served, served - 1e-13])  # their sums differ by 3e-9
     losses = np.array([np.ones(groups), np.full(groups, 0.5)]) + rng.normal(0.0, 0.01, (2, groups))
     better = np.array([served, np.minimum(served + 1 / 3, 1.0)])
-    assert proved(losses, better, rounded, np.array([1, 2])).chosen == 1
+    assert taken(losses, better, rounded, np.array([SEVERAL, OTHER])) == 1
 
 
 def test_a_heavy_group_counts_as_often_as_it_weighs():
-    losses = np.array([[1.0, 3.0, 2.0], [2.0, 2.0, 2.5]])
-    weighed = simplest_as_good(losses, np.array([1.0, 2.0, 1.0]), np.arange(3))
-    repeated = simplest_as_good(losses[:, [0, 1, 1, 2]], np.ones(4), np.array([0, 1, 1, 2]))
-    np.testing.assert_allclose(weighed.losses, repeated.losses)
-    assert weighed.differences[0].standard_error == pytest.approx(repeated.differences[0].standard_error)
+    values, others = np.array([1.0, 3.0, 2.0]), np.array([2.0, 2.0, 2.5])
+    weighed = MeanDifference.of(values, others, np.array([1.0, 2.0, 1.0]), np.arange(3))
+    repeated = MeanDifference.of(values[[0, 1, 1, 2]], others[[0, 1, 1, 2]], np.ones(4), np.array([0, 1, 1, 2]))
+    assert weighed.mean == pytest.approx(repeated.mean)
+    assert weighed.standard_error == pytest.approx(repeated.standard_error)
 
 
 def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
@@ -250,7 +278,7 @@ def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
 def test_alternatives_are_judged_on_the_whole_catalogue_too_where_lists_are_short_beside_it(samples):
     groups = of_traces(samples, 6)
     config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
-    listed = [replace(way, level=Level.RICH) for way in alternatives(config.train, "tool", config.features)]
+    listed = [replace(way, level=Level.OTHER) for way in alternatives(config.train, "tool", config.features)]
     judged, _ = on_folds(config, shared(groups, config), listed)
     assert len(groups.candidates.name_texts) > 2 * np.median(np.diff(groups.offsets))
     assert judged.served.mean() < judged.hits.mean()  # more tools compete
@@ -272,6 +300,19 @@ def test_a_run_records_the_choice_and_its_config_names_what_was_chosen(samples):
     again = ltr.run(result.config, shared=shared(groups, result.config))
     np.testing.assert_array_equal(again.model.w, result.model.w)
     assert again.router.training.choice is None
+
+
+def test_no_row_of_the_table_of_a_run_ranks_better_than_the_chosen_one_beyond_noise(cli):
+    flags = ["--recommended", "--encoder", "hash", "-o", "run", "--format", "human", "-v"]
+    shown = cli.good("train", written("s.jsonl", tool_rows(range(12))), *flags)
+    training = json.loads(Path("run/model.json").read_bytes())["training"]
+    choice, titles = training["choice"], [row["title"] for row in training["choice"]["alternatives"]]
+    assert {f"{name} alone, l2 1 / traces" for name in (*ALL["tool"], *MORE["tool"])} <= set(titles)
+    rows = dict(zip(titles, choice["alternatives"], strict=True))
+    assert all(row["low"] <= 1e-12 for row in rows.values()) or "served" in choice["reason"]
+    for row in rows.values():
+        assert row["difference"] == pytest.approx(row["mrr"] - rows[choice["chosen"]]["mrr"], abs=1e-12)
+    assert f"chose among {len(titles)}: {choice['chosen']}; " in " ".join(shown.split())
 
 
 def test_one_trace_leaves_nothing_to_choose_by(samples):
@@ -344,10 +385,3 @@ def test_a_run_refuses_what_needs_other_keys(samples, overrides, problem):
     config = load_config(None, ["encoder=hash", *overrides])
     with pytest.raises(UsageError, match=problem):
         ltr.run(config, shared=shared(of_traces(samples, 3), config))
-
-
-def test_a_rich_alternative_that_loses_more_than_a_usual_one_is_not_taken():
-    losses = np.array([[0.50, 0.52, 0.48], [0.48, 0.50, 0.46], [0.49, 0.51, 0.47]])
-    hits = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
-    simplest = proved(losses, hits, np.full((3, 3), np.nan), np.array([1, 1, 2]))
-    assert (simplest.chosen, simplest.best) == (1, 1)

@@ -42,7 +42,7 @@ class Alternative:
 
         >>> Alternative(("a",), Shape(0, False), 1.0, Level.SINGLE).title
         'a alone, l2 1 / traces'
-        >>> Alternative(("a", "b"), Shape(7, True), 10.0, Level.RICH).title
+        >>> Alternative(("a", "b"), Shape(7, True), 10.0, Level.OTHER).title
         '2 columns, 7 knots, products, l2 10 / traces'
         """
         (knots, products), several = self.shape, len(self.columns) > 1
@@ -54,14 +54,14 @@ class Alternative:
 
 
 def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple[Alternative, ...]:
-    """The alternatives of columns with these names, from simple to rich: at most 12.
+    """The alternatives of columns with these names, from simple to rich: at most 12, and each other column alone.
 
-    Rich are those with products, knots or columns beyond the recommended ones, where folds choose them. Products are
-    left out where there are too many columns to multiply.
+    What is beyond a line of the recommended columns, products, knots or more columns, comes last, where folds choose
+    it. Products are left out where there are too many columns to multiply.
 
     >>> config = TrainConfig(trainer="newton", standardize=True, choose=("columns",))
     >>> [alternative.columns for alternative in alternatives(config, "tool", ["tool.proto", "tool.ridge", "mine"])]
-    [('tool.proto',), ('tool.ridge',), ('tool.proto', 'tool.ridge', 'mine')]
+    [('tool.proto',), ('tool.ridge',), ('tool.proto', 'tool.ridge', 'mine'), ('mine',)]
     """
     names, past = tuple(names), tuple(name for name in PAST if name in names)
     sets = (*((name,) for name in SINGLES[kind]), FOUR[kind], (*FOUR[kind], *past), ALL[kind])
@@ -77,12 +77,14 @@ def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple
         if set(some) < set(recommended)
     ]
     lines = [Alternative(recommended, plain, l2, _level(recommended)) for l2 in strengths]
+    usual = {way.columns for way in fewer}
+    others = [(name,) for name in names if sets and (name,) not in {*usual, recommended}]
     rich = dict.fromkeys(
         (columns, Shape(number, plain.products or (PRODUCTS in config.choose and 1 < len(columns) <= MOST_FEATURES)))
         for columns, number in ((recommended, plain.knots), (recommended, knots), (names, knots))
     )
     rich.pop((recommended, plain), None)
-    more = (Alternative(*way, strength, Level.RICH if way[0] == recommended else Level.WIDE) for way in rich)
+    more = (Alternative(*way, strength, Level.OTHER) for way in (*((one, alone) for one in others), *rich))
     return (*fewer, *lines, *more)
 
 
@@ -92,7 +94,7 @@ def _level(columns: tuple[str, ...]) -> Level:
 
 def default_of(listed: Sequence[Alternative]) -> Alternative:
     """The recommended columns with a weight each, pulled most: what is taken where nothing can be proved."""
-    return max((one for one in listed if one.level < Level.RICH), key=lambda one: len(one.columns))
+    return max((one for one in listed if one.level < Level.OTHER), key=lambda one: len(one.columns))
 
 
 def paths(listed: Sequence[Alternative]) -> dict[tuple[tuple[str, ...], Shape], list[int]]:

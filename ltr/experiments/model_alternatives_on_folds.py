@@ -73,7 +73,7 @@ def on_folds(
         )
         for values, of_groups in zip(left_out.parts, of_fold.parts, strict=True):
             values[:, sides[1]] = of_groups
-    is_plain = np.array([alternative.level < Level.RICH for alternative in listed])
+    is_plain = np.array([alternative.level < Level.OTHER for alternative in listed])
     if np.isnan(left_out.losses[is_plain]).all(axis=1).any():
         raise DataError("no fold has groups to judge by")
     return left_out, folds
@@ -93,8 +93,8 @@ def _sides(
     if state is not None:  # given columns that know all traces but a row's own
         phi, of_held = (_rows(shared.columns().phi, groups, side) for side in sides)
         return Sides(phi, learned, traces, _offered(held, of_held), None)
-    has_rich = any(alternative.level >= Level.RICH for alternative in listed)
-    asked, wider = served_lists(config, groups, held) if has_rich else (sides[1], None)
+    has_others = any(alternative.level == Level.OTHER for alternative in listed)
+    asked, wider = served_lists(config, groups, held) if has_others else (sides[1], None)
     prepared, *columns = shared.fold_columns_of(place, learned, held.candidates, *([wider.candidates] if wider else []))
     served = HeldLists(wider, asked, (columns[1],)) if wider else None
     if past_of(held.candidates) != "labels":
@@ -121,7 +121,7 @@ def _left_out(fold: Sides, config: RunConfig, names: Sequence[str], listed: Sequ
         try:
             ws, terms = path_weights(train, own, fold.learned, prior=prior_of(train, used)), Terms.of(own, train)
         except (DataError, UsageError, RunError):
-            if listed[same[0]].level < Level.RICH:
+            if listed[same[0]].level < Level.OTHER:
                 raise
             continue  # its products leave the range of numbers: it is no alternative
         by_past = [[terms.scores(columns[:, places], w) for w in ws] for columns in offered.columns]

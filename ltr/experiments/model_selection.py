@@ -1,13 +1,12 @@
-"""What folds choose for the recommended recipe: columns, lines or more, and l2, the simplest that is as good."""
+"""What folds choose for the recommended recipe: columns, lines or more, and l2."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
 
-from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, listed_features
 from ltr.errors import DataError, UsageError
 from ltr.experiments.model_alternatives import Alternative, alternatives, default_of
@@ -18,8 +17,8 @@ from ltr.features.presets import RECOMMENDED
 from ltr.logs import stage
 from ltr.storage.training_record import AlternativeRecord, RecommendedChoiceRecord
 from ltr.training.config import COLUMNS
-from ltr.training.one_standard_error import Simplest
-from ltr.training.significant_gain_rule import Level, simplest_proved
+from ltr.training.one_standard_error import MeanDifference
+from ltr.training.significant_gain_rule import Level, climbed
 from ltr.training.standard_errors import NORMAL_95
 
 
@@ -44,11 +43,10 @@ def chosen(config: RunConfig, shared: SharedInputs, on_progress: OnProgress = si
 
 @stage("choosing by folds")
 def choose(config: RunConfig, shared: SharedInputs, on_progress: OnProgress = silent) -> Chosen:
-    """The simplest alternative whose loss on left out traces is within one standard error of the least.
+    """The alternative to which left out traces climb (`climbed`).
 
-    Several columns have to rank them better too, rich alternatives beyond noise. In each fold everything is fitted
-    again without its traces. Where that is impossible the recommended columns are taken, pulled most, and the record
-    says why.
+    In each fold everything is fitted again without its traces. Where that is impossible the recommended columns are
+    taken, pulled most, and the record says why.
     """
     prepared = shared.columns(on_progress)
     candidates, train = prepared.groups.candidates, config.train
@@ -60,7 +58,7 @@ def choose(config: RunConfig, shared: SharedInputs, on_progress: OnProgress = si
     except (DataError, UsageError) as error:
         default = default_of(listed)
         return _chosen(config, shared, default, RecommendedChoiceRecord(default.title, f"no folds: {error}"))
-    is_plain = np.array([alternative.level < Level.RICH for alternative in listed])
+    is_plain = np.array([alternative.level < Level.OTHER for alternative in listed])
     is_judged = ~np.isnan(left_out.losses[is_plain]).any(axis=0)
     is_trained = np.array([not np.isnan(losses[is_judged]).any() for losses in left_out.losses])  # in every fold
     listed, left_out = tuple(compress(listed, is_trained)), left_out.of(is_trained)
@@ -68,12 +66,19 @@ def choose(config: RunConfig, shared: SharedInputs, on_progress: OnProgress = si
     counted = np.flatnonzero(~np.isnan(left_out.losses).any(axis=0))
     weights = np.ones(len(groups.offsets) - 1) if groups.weights is None else groups.weights
     levels = np.array([alternative.level for alternative in listed])
-    left_out, weights = left_out.only(counted), weights[counted]
-    simplest = simplest_proved(left_out, levels, weights, groups.candidates.traces[counted])
-    record = _record(
-        listed, simplest, [part @ weights / weights.sum() for part in (left_out.hits, left_out.ranks)], folds
-    )
-    return _chosen(config, shared, listed[simplest.chosen], record)
+    left_out, weights, traces = left_out.only(counted), weights[counted], groups.candidates.traces[counted]
+    stood = climbed(left_out, levels, weights, traces)
+    chosen = left_out.ranks[stood[-1]]
+    leads = [MeanDifference.of(row, chosen, weights, traces) for row in left_out.ranks]
+    loss, top1, mrr = (part @ weights / weights.sum() for part in (left_out.losses, left_out.hits, left_out.ranks))
+    records = [
+        AlternativeRecord(
+            way.title, float(loss[place]), float(top1[place]), float(mrr[place]), *_interval(leads[place])
+        )
+        for place, way in enumerate(listed)
+    ]
+    record = RecommendedChoiceRecord(listed[stood[-1]].title, _reason(listed, stood, leads), folds, records)
+    return _chosen(config, shared, listed[stood[-1]], record)
 
 
 def _chosen(
@@ -87,24 +92,22 @@ def _chosen(
     return Chosen(config, shared.narrowed(config, places), record)
 
 
-def _record(
-    listed: Sequence[Alternative], simplest: Simplest, metrics: Sequence[FloatArray], folds: int
-) -> RecommendedChoiceRecord:
-    """The alternatives with their losses and metrics, Top-1 and MRR, and why that one."""
-    chosen, best, least = (listed[place] for place in (simplest.chosen, simplest.best, int(simplest.losses.argmin())))
-    reason = "the least loss" if least == best else "the least loss of those that are proved to rank better"
-    if chosen != best:
-        reason = f"simpler than {best.title}, whose loss is the least, and within one standard error of it"
-    if least != best:
-        reason += f"; {least.title} loses less, but is not proved to rank better wherever it will be used"
-    return RecommendedChoiceRecord(chosen.title, reason, folds, list(_alternative_records(listed, simplest, metrics)))
+def _interval(lead: MeanDifference) -> tuple[float, float | None, float | None]:
+    """The mean and the ends of its 95 % interval; no ends with one trace."""
+    half = NORMAL_95 * lead.standard_error
+    return (lead.mean, lead.mean - half, lead.mean + half) if math.isfinite(half) else (lead.mean, None, None)
 
 
-def _alternative_records(
-    listed: Sequence[Alternative], simplest: Simplest, metrics: Sequence[FloatArray]
-) -> Iterator[AlternativeRecord]:
-    means = zip(simplest.losses.tolist(), *(metric.tolist() for metric in metrics), strict=True)
-    for alternative, (loss, top1, mrr), gap in zip(listed, means, simplest.differences, strict=True):
-        half = NORMAL_95 * gap.standard_error
-        ends = (gap.mean - half, gap.mean + half) if math.isfinite(half) else (None, None)
-        yield AlternativeRecord(alternative.title, loss, top1, mrr, gap.mean, *ends)
+def _reason(listed: Sequence[Alternative], stood: Sequence[int], leads: Sequence[MeanDifference]) -> str:
+    """Why the last one that stood was taken; `leads`: of each alternative over it, in the mean reciprocal rank."""
+    chosen, outranking = listed[stood[-1]], [place for place, lead in enumerate(leads) if lead.exceeds(NORMAL_95)]
+    if len(stood) == 1:
+        reason = "the least loss of its kind, and nothing richer ranks better beyond noise"
+    else:
+        noise = "one standard error" if chosen.level == Level.SEVERAL else "the 95 % interval"
+        before = listed[stood[-2]].title
+        reason = f"its MRR is {-leads[stood[-2]].mean:.3f} above that of {before}, more than {noise}"
+    if outranking:
+        best = listed[max(outranking, key=lambda place: leads[place].mean)].title
+        reason += f"; {best} ranks better on the lists of the samples, and worse on the lists that will be served"
+    return reason

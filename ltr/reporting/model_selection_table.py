@@ -6,7 +6,7 @@ from ltr.reporting.table import Column, Table
 from ltr.storage.training_record import RecommendedChoiceRecord
 
 CAPTION = (
-    "Alternatives on traces left out, and the difference of their loss to that of the chosen one; "
+    "Alternatives on traces left out, and the difference of their MRR to that of the chosen one; "
     "lines: a weight for each column, knots: a curve for each, products: each two columns multiplied too"
 )
 FOUR_DIGITS = Kind("{:.4f}".format, "{:.4f}".format)  # losses that are compared with each other
@@ -33,7 +33,7 @@ def choice_headline(choice: RecommendedChoiceRecord) -> str:
 
 
 def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
-    """Each alternative from simple to rich, with its loss, Top-1 and MRR, and the paired interval of the loss."""
+    """Each alternative from simple to rich, with its loss, Top-1 and MRR, and the paired interval of the MRR."""
     columns = (
         Column("alternative", "alternative"),
         Column("loss", "loss", FOUR_DIGITS),

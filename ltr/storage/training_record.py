@@ -98,7 +98,7 @@ class AlternativeRecord(msgspec.Struct, omit_defaults=True):
     loss: float
     top1_accuracy: float
     mrr: float
-    difference: float  # of the loss, paired by trace
+    difference: float  # of its MRR to that of the chosen one, paired by trace
     low: float | None = None  # of its 95 % interval; None: one trace
     high: float | None = None
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 
+ROUNDING = 1e-12  # means that are nearer are equal
+
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
@@ -17,7 +19,7 @@ class MeanDifference:
     standard_error: float
 
     @classmethod
-    def of(cls, losses: FloatArray, others: FloatArray, weights: FloatArray, traces: IntArray) -> Self:
+    def of(cls, values: FloatArray, others: FloatArray, weights: FloatArray, traces: IntArray) -> Self:
         """d = sum w (a - b) / sum w; its error sqrt(C / (C - 1) sum_c s_c^2) / sum w, s_c = sum of c of w (a - b - d).
 
         With one trace the error is infinite.
@@ -25,7 +27,7 @@ class MeanDifference:
         >>> MeanDifference.of(np.array([3.0, 1.0]), np.ones(2), np.ones(2), np.array([0, 1]))
         MeanDifference(mean=1.0, standard_error=1.0)
         """
-        total, apart = float(weights.sum()), losses - others
+        total, apart = float(weights.sum()), values - others
         mean = float(weights @ apart) / total
         codes = np.unique(traces, return_inverse=True)[1]
         clusters = int(codes.max(initial=-1)) + 1
@@ -33,33 +35,22 @@ class MeanDifference:
         spread = math.sqrt(float(sums @ sums) * clusters / (clusters - 1)) if clusters > 1 else math.inf
         return cls(mean, spread / total)
 
-
-@dataclass(frozen=True, slots=True)
-class Simplest:
-    """Which alternative was chosen, which has the least loss, and by how much each loses more than the chosen one."""
-
-    chosen: int
-    best: int
-    losses: FloatArray  # (alternatives,): means
-    differences: tuple[MeanDifference, ...]
+    def exceeds(self, errors: float) -> bool:
+        """Whether it is above 0 by more than so many standard errors."""
+        return self.mean > errors * self.standard_error + ROUNDING
 
 
-def simplest_as_good(losses: FloatArray, weights: FloatArray, traces: IntArray) -> Simplest:
-    """The first alternative that loses at most one standard error more than the best; losses: (alternatives, groups).
+def simplest_as_good(losses: FloatArray, weights: FloatArray, traces: IntArray) -> int:
+    """Return the first alternative that loses at most one standard error more than the best.
 
-    They stand in the order from simple to rich; of equals the first is the best.
+    losses: (alternatives, groups), from simple to rich; of equals the first is the best.
 
     >>> losses = np.array([[0.5, 0.7, 0.6], [0.3, 0.8, 0.5], [0.2, 0.1, 0.2]])
-    >>> choice = simplest_as_good(losses, np.ones(3), np.arange(3))
-    >>> choice.chosen, choice.best  # 0.43 and 0.37 above the best, each with an error below 0.2
-    (2, 2)
-    >>> simplest_as_good(losses[:2], np.ones(3), np.arange(3)).chosen  # 0.07 above, with an error of 0.09
+    >>> simplest_as_good(losses, np.ones(3), np.arange(3))  # 0.43 and 0.37 above the best, each with an error below 0.2
+    2
+    >>> simplest_as_good(losses[:2], np.ones(3), np.arange(3))  # 0.07 above, with an error of 0.09
     0
     """
-    means = losses @ weights / weights.sum()
-    best = int(np.argmin(means))
+    best = int(np.argmin(losses @ weights))
     above = [MeanDifference.of(row, losses[best], weights, traces) for row in losses]
-    chosen = next(place for place, gap in enumerate(above) if gap.mean <= gap.standard_error or place == best)
-    return Simplest(
-        chosen, best, means, tuple(MeanDifference.of(row, losses[chosen], weights, traces) for row in losses)
-    )
+    return next(place for place, gap in enumerate(above) if gap.mean <= gap.standard_error or place == best)

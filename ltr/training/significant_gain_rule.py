@@ -1,4 +1,4 @@
-"""The choice among alternatives by left out data, where all but a single column have to prove that they rank better."""
+"""The choice among alternatives by left out data: what is richer has to rank better, and nothing left ranks better."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -7,19 +7,16 @@ from typing import Self
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.training.one_standard_error import MeanDifference, Simplest, simplest_as_good
+from ltr.training.one_standard_error import ROUNDING, MeanDifference, simplest_as_good
 from ltr.training.standard_errors import NORMAL_95
-
-ROUNDING = 1e-12  # means that are nearer are equal
 
 
 class Level(IntEnum):
     """How much an alternative has to prove."""
 
-    SINGLE = 0  # one column: nothing
-    SEVERAL = 1  # several columns: that they rank better than a single one, by a standard error
-    RICH = 2  # more than a weight for each: that it ranks better beyond noise, and nowhere worse
-    WIDE = 3  # the same of more columns than are recommended: better than the rich one that would be chosen
+    SINGLE = 0  # a column that is often good alone: nothing
+    SEVERAL = 1  # a weight for each of several columns: that they rank better than that one, by a standard error
+    OTHER = 2  # curves, products, more columns, any other column alone: that it ranks better beyond noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,50 +48,47 @@ class FoldResults:
         return type(self)(*(part[:, groups] for part in self.parts))
 
 
-def simplest_proved(left_out: FoldResults, levels: IntArray, weights: FloatArray, traces: IntArray) -> Simplest:
-    """The simplest that is as good, among those that have proved that they rank better.
+def climbed(left_out: FoldResults, levels: IntArray, weights: FloatArray, traces: IntArray) -> tuple[int, ...]:
+    """Return the alternatives that stood one after the other, from simple to rich; the last one is taken.
 
-    A loss can fall where nothing ranks better. So several columns count where the mean reciprocal rank of those that
-    would be chosen exceeds that of the single column that would be, by more than one standard error of the paired
-    difference. These and the single ones are the plain ones, of which one would be chosen. A rich one counts where its
-    mean reciprocal rank exceeds that of this one, by the 95 % interval, where it loses less than every plain one, and
-    where none of them has more served; a wide one where the same holds of it beside the one that would be chosen of
-    plain and rich ones.
+    1. First stands the single column, of those that are often good alone, that loses least.
+    2. The sum of columns that loses least takes its place if it ranks better by one standard error.
+    3. As long as anything ranks better beyond the 95 % interval, the best of it takes the place.
+
+    To rank better is to have the higher mean reciprocal rank on left out groups, paired by trace: a loss can fall where
+    nothing ranks better. Least and best leave room for one standard error, within which the simplest is taken. What
+    is of level OTHER counts only where no single column and no sum has a higher Top-1 on the lists that will be served.
+    So nothing that counts ranks better than the last one beyond noise.
 
     >>> losses, level = np.array([[0.5, 0.7, 0.6], [0.3, 0.4, 0.4]]), np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     >>> better, none = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), np.full((2, 3), np.nan)
-    >>> rest = np.array([Level.SEVERAL, Level.RICH]), np.ones(3), np.arange(3)
-    >>> [simplest_proved(FoldResults(losses, hits, hits, none), *rest).chosen for hits in (level, better)]
-    [0, 1]
-    >>> worse_served = FoldResults(losses, better, better, better[::-1])
-    >>> simplest_proved(worse_served, *rest).chosen
-    0
-    >>> several = np.array([Level.SINGLE, Level.SEVERAL]), np.ones(3), np.arange(3)
-    >>> [simplest_proved(FoldResults(losses, hits, hits, none), *several).chosen for hits in (level, better)]
-    [0, 1]
+    >>> rest = np.array([Level.SINGLE, Level.OTHER]), np.ones(3), np.arange(3)
+    >>> [climbed(FoldResults(losses, ranks, ranks, none), *rest) for ranks in (level, better, better[::-1])]
+    [(0,), (0, 1), (0,)]
+    >>> climbed(FoldResults(losses, better, better, better[::-1]), *rest)  # worse where it will be served
+    (0,)
     """
-    losses, loss = left_out.losses, left_out.losses @ weights / weights.sum()
 
-    def chosen_among(places: IntArray) -> int:
-        return int(places[simplest_as_good(losses[places], weights, traces).chosen])
+    def ranks_better(place: int, other: int, errors: float) -> bool:
+        return MeanDifference.of(left_out.ranks[place], left_out.ranks[other], weights, traces).exceeds(errors)
 
-    def ranking_better(level: Level, other: int, errors: float) -> IntArray:
-        gains = [MeanDifference.of(row, left_out.ranks[other], weights, traces) for row in left_out.ranks]
-        is_better = [gain.mean > errors * gain.standard_error + ROUNDING for gain in gains]
-        return np.flatnonzero((levels == level) & is_better)
+    stood = list[int]()
+    for level in (Level.SINGLE, Level.SEVERAL):
+        places = np.flatnonzero(levels == level)
+        if len(places):
+            least = int(places[simplest_as_good(left_out.losses[places], weights, traces)])
+            if not stood or ranks_better(least, stood[-1], 1.0):
+                stood.append(least)
+    counting = np.flatnonzero((levels < Level.OTHER) | _served_no_worse(left_out, levels, weights)).tolist()
+    while better := [place for place in counting if ranks_better(place, stood[-1], NORMAL_95)]:
+        best = max(better, key=lambda place: float(left_out.ranks[place] @ weights))
+        stood.append(next(place for place in better if not ranks_better(best, place, 1.0)))
+    return tuple(stood)
 
-    single, plain = np.flatnonzero(levels == Level.SINGLE), np.flatnonzero(levels < Level.RICH)
-    if len(single) and chosen_among(plain) not in ranking_better(Level.SEVERAL, chosen_among(single), 1.0):
-        plain = single
+
+def _served_no_worse(left_out: FoldResults, levels: IntArray, weights: FloatArray) -> BoolArray:
+    """Which alternatives have no lower Top-1 on the lists that will be served than any single column or sum."""
     has_lists = ~np.isnan(left_out.served).any(axis=0)
     counted = weights[has_lists]
-    means = left_out.served[:, has_lists] @ counted / (counted.sum() or 1.0)  # 0 where there are no lists
-    is_no_worse = (means >= means[plain].max() - ROUNDING) & (loss < loss[plain].min())
-    stand = plain
-    for level in (Level.RICH, Level.WIDE):
-        better = ranking_better(level, chosen_among(stand), NORMAL_95)
-        stand = np.concatenate([stand, better[is_no_worse[better]]])
-    simplest = simplest_as_good(losses[stand], weights, traces)
-    chosen, best = int(stand[simplest.chosen]), int(stand[simplest.best])
-    differences = tuple(MeanDifference.of(row, losses[chosen], weights, traces) for row in losses)
-    return Simplest(chosen, best, loss, differences)
+    means: FloatArray = left_out.served[:, has_lists] @ counted / (counted.sum() or 1.0)  # 0 where there are no lists
+    return np.asarray(means >= means[levels < Level.OTHER].max() - ROUNDING)
