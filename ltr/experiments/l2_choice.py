@@ -29,12 +29,16 @@ def path_weights(
     *,
     prior: FloatArray | None = None,
     held: Validation | None = None,
+    start: FloatArray | None = None,
 ) -> list[FloatArray]:
-    """The w of each l2: newton follows the path, any other trainer starts anew, and is stopped by what is held."""
+    """The w of each l2: newton follows the path, any other trainer starts anew, and is stopped by what is held.
+
+    `start`: see `exact_path`.
+    """
     inputs = (phi, groups.labels, groups.offsets)
     weights, offset = groups.weights, score_offset(groups)
     if config.trainer == "newton":
-        return exact_path(*inputs, config, weights=weights, score_offset=offset, prior=prior)
+        return exact_path(*inputs, config, weights=weights, score_offset=offset, prior=prior, start=start)
     ws = []
     for l2 in config.l2s:
         try:

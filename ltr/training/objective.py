@@ -88,10 +88,11 @@ def _derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivat
     loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
     for run in passes(groups):
         part = _softmax_run(groups, run, w * scale, scale)
-        px = part.x * part.p
-        means = np.add.reduceat(px, run.starts, axis=1)
+        roots = np.sqrt(part.p)
+        rooted = part.x * roots
+        means = np.add.reduceat(rooted * roots, run.starts, axis=1) / np.sqrt(groups.weights[run.groups])
         loss, gradient = loss + part.loss, gradient + part.gradient
-        hessian = hessian + (px @ part.x.T - (means / groups.weights[run.groups]) @ means.T)
+        hessian = hessian + (rooted @ rooted.T - means @ means.T)  # a matrix by itself turned: half the products
     return Derivatives(loss, gradient, hessian)
 
 
