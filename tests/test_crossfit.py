@@ -254,9 +254,8 @@ def test_learners_in_memory_and_optimised_ones_see_all_folds_but_one_and_then_al
 def test_counts_that_choices_share_are_those_of_a_fit_alone_where_a_fold_holds_nothing(tmp_path):
     groups = groups_of(tmp_path, tool_lines(seed=4, traces=6, groups=2))
     first = np.flatnonzero(groups.candidates.traces == 0)  # one trace: its other fold is empty
-    shared = crossfit.SharedCounts.of(groups, [first])
     configs, one = [FeatureConfig("tool.hist")], select(groups, first)
-    fitted, phi = fit_features(configs, one, "letters", shared=(shared, 0))
+    fitted, phi = crossfit.CrossFitting(configs, groups, "letters", [first]).fitted()
     alone, expected = fit_features(configs, one, "letters")
     assert fitted.states == alone.states
     np.testing.assert_array_equal(phi, expected)

@@ -39,6 +39,7 @@ ORDERS = {
     "features/tool_word_associations.py",  # rows by query, words by place
     "features/answered_query_words.py",  # words by tool and place
     "features/graphs_of_near_queries.py",  # stored queries by nearness, and edges by code
+    "features/ridge_equations.py",  # queries by digests and by their place in the answers of their tools
     "features/tool_ridge.py",  # entries by their query, and queries by their digests
     "serving/shortlist.py",  # tools of a large catalogue by nearness to a query, to cut it
     "storage/featurized_jsonl.py",  # rows by their line

@@ -5,16 +5,19 @@ import math
 import re
 import tracemalloc
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ltr.data.groups import read_groups, select
+from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.errors import DataError, UsageError
-from ltr.features import tool_ridge
+from ltr.features import ridge_equations, tool_ridge
+from ltr.features.crossfit import encoded_texts, fit_features, trace_fold
 from ltr.features.fitted_features import reading
 from ltr.features.learned_states import Shard, counted, fit_states, state_of
 from ltr.features.lexicon import Lexicon
@@ -70,8 +73,8 @@ def grams(query):
     return Counter(listed)
 
 
-def by_hand(lines, fitted_on, encoder, penalty=0.25):
-    """w of each tool from X'TX w + penalty w = X't, every matrix written out."""
+def by_hand(lines, fitted_on, encoder, penalty=0.25, asked=()):
+    """w of each tool from X'TX w + penalty w = X't, every matrix written out; asked: lines that say what is rare."""
     right = [line for line in fitted_on if line["label"]]
     times = Counter(query for _, query in {(line["trace_id"], line["query"]) for line in right})
     queries = sorted(times)
@@ -80,7 +83,7 @@ def by_hand(lines, fitted_on, encoder, penalty=0.25):
     def row(query):
         weights = np.zeros(len(vocabulary))
         for gram, count in grams(query).items():
-            rarity = 1 + math.log((1 + len(queries)) / (1 + frequency[gram]))
+            rarity = 1 + math.log((1 + len(counted)) / (1 + frequency[gram]))
             weights[vocabulary.index(gram)] = (1 + math.log(count)) * rarity
         for side in ("written", "stems"):
             own = [place for place, gram in enumerate(vocabulary) if gram[0] == side]
@@ -88,7 +91,8 @@ def by_hand(lines, fitted_on, encoder, penalty=0.25):
             weights[own] /= length if length else 1
         return np.concatenate([weights, vector(query, encoder)]) / math.sqrt(3)
 
-    frequency = Counter(gram for query in queries for gram in set(grams(query)))
+    counted = {line["query"] for line in asked} or set(queries)
+    frequency = Counter(gram for query in counted for gram in set(grams(query)))
     x, t = np.array([row(query) for query in queries]), np.array([times[query] for query in queries])
     is_used = x.any(axis=0)
     x = x[:, is_used]
@@ -115,6 +119,41 @@ def test_a_query_asked_in_several_traces_counts_as_often(groups):
     expected = by_hand(LINES[::9], LINES, LetterEncoder(), penalty=2.0)
     option = FeatureConfig("tool.ridge", {"penalty": 2.0})
     np.testing.assert_allclose(values(groups, groups, option, LetterEncoder())[::9], expected, atol=3e-3)
+
+
+def cross_fitted(groups, config=RIDGE):
+    return fit_features([config], groups, "hash")[1][:, 0]
+
+
+@pytest.mark.parametrize("penalty", [0.25, 2.0])
+def test_training_values_are_those_of_regressions_without_the_fold_where_rare_is_what_all_queries_say(
+    tmp_path, penalty
+):
+    often = [{**line, "trace_id": f"also {n}", "label": n % 3} for n in range(4) for line in LINES[:6]]  # in many folds
+    never = [{**line, "trace_id": "never", "query": f"never {line['query']}", "label": 0} for line in LINES[:4]]
+    lines = [*LINES, *often, *never]
+    groups = read_groups(write_lines(tmp_path / "more.jsonl", lines))
+    own = cross_fitted(groups, FeatureConfig("tool.ridge", {"penalty": penalty}))
+    encoder = CachedEncoder.fitted("hash", encoded_texts(groups.candidates))
+    for fold in range(2):
+        others = [line for line in lines if trace_fold(line["trace_id"]) != fold]
+        rows = [place for place, line in enumerate(lines) if trace_fold(line["trace_id"]) == fold][::3]
+        expected = by_hand([lines[row] for row in rows], others, encoder, penalty, asked=lines)
+        np.testing.assert_allclose(own[rows], expected, atol=2e-5)
+
+
+def test_values_of_a_training_query_do_not_change_with_the_answers_of_its_trace(groups):
+    whole = cross_fitted(groups)
+    for trace in (0, 3):
+        rows = np.repeat(groups.candidates.traces == trace, np.diff(groups.offsets))
+        for labels in (np.where(rows, 0, groups.labels), np.where(rows, 1, groups.labels)):
+            np.testing.assert_allclose(cross_fitted(replace(groups, labels=labels))[rows], whole[rows], atol=1e-7)
+
+
+def test_too_many_queries_to_solve_at_once_have_nearly_the_same_training_values(groups, monkeypatch):
+    whole = cross_fitted(groups)
+    monkeypatch.setattr(ridge_equations, "MOST_AT_ONCE", 3)
+    assert np.corrcoef(cross_fitted(groups), whole)[0, 1] > 0.99
 
 
 @pytest.mark.filterwarnings("error")
@@ -159,7 +198,7 @@ def test_with_too_many_queries_those_that_each_tool_answered_first_stay(groups, 
         if line["label"]:
             answered.setdefault(line["tool"], set()).add(line["query"])
     first = {min(queries, key=lambda query: digests([query])[0]) for queries in answered.values()}
-    monkeypatch.setattr(tool_ridge, "MOST_QUERIES", len(first))
+    monkeypatch.setattr(ridge_equations, "MOST_QUERIES", len(first))
     state = fitted(groups)
     stored = state["queries"]["starts"]
     assert len(stored) - 1 == len(first) < len({line["query"] for line in LINES if line["label"]})
@@ -171,7 +210,7 @@ def test_with_too_many_coefficients_the_tools_that_answered_most_stay(groups, mo
     answers = {(line["query"], line["tool"]) for line in LINES if line["label"]}
     support = Counter(tool for _, tool in answers)
     queries, often = len({query for query, _ in answers}), sum(count > 1 for count in support.values())
-    monkeypatch.setattr(tool_ridge, "MOST_NUMBERS", queries * often)
+    monkeypatch.setattr(ridge_equations, "MOST_NUMBERS", queries * often)
     assert fitted(groups)["coefficients"].shape == (often, queries)
 
 
@@ -190,7 +229,7 @@ def test_queries_in_many_blocks_have_the_same_values(groups, monkeypatch):
 
 def test_coefficients_of_a_few_tools_at_a_time_are_those_of_all(groups, monkeypatch):
     whole = fitted(groups)["coefficients"]
-    monkeypatch.setattr(tool_ridge, "LIKENESSES", 1)
+    monkeypatch.setattr(ridge_equations, "LIKENESSES", 1)
     np.testing.assert_allclose(fitted(groups)["coefficients"], whole, rtol=2e-3, atol=1e-7)  # half precision
     assert len(whole) > 4
 
@@ -206,7 +245,7 @@ def part_of_900(tmp_path):
 
 
 def test_the_equations_take_half_a_matrix(tmp_path, monkeypatch):
-    monkeypatch.setattr(tool_ridge, "LIKENESSES", 1 << 12)
+    monkeypatch.setattr(ridge_equations, "LIKENESSES", 1 << 12)
     part = part_of_900(tmp_path)
     state_of(RIDGE, part)  # loads scipy
     tracemalloc.start()

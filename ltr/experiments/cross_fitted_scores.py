@@ -12,8 +12,7 @@ from ltr.data.groups import Groups, select
 from ltr.errors import DataError, DivergedError
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.sampling_correction import score_offset
-from ltr.experiments.training_columns import Prepared, prepare
-from ltr.features.crossfit import SharedCounts
+from ltr.experiments.training_columns import Prepared, PreparedChoices
 from ltr.features.prior_weights import prior_of
 from ltr.logs import stage
 from ltr.training.config import TrainConfig
@@ -74,12 +73,12 @@ def fold_models(
     fold_of_trace = np.array([folds[trace] for trace in learned.candidates.trace_ids], dtype=np.int64)
     fold_of_group = fold_of_trace[learned.candidates.traces]
     choices = [np.flatnonzero(fold_of_group != fold) for fold in range(number)]
-    counts = SharedCounts.of(learned, choices) if learned.candidates.features is None else None
+    each = PreparedChoices(config, learned, choices)
     models = []
-    for fold, choice in enumerate(choices):
+    for fold in range(number):
         on_progress(Step("folds", fold, number))
-        inside = select(learned, choice)
-        prepared = prepare(config, inside, None, shared=None if counts is None else (counts, fold))
+        prepared = each.prepared(fold)
+        inside = prepared.groups
         try:
             data = prepared.phi, inside.labels, inside.offsets
             prior, offset = prior_of(train, prepared.names), score_offset(inside)

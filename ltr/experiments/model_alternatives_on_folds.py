@@ -9,26 +9,25 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig, encoder_name
 from ltr.data.groups import Groups, select
 from ltr.data.previous_tools import past_of
-from ltr.data.splits import TIME, fold_indices
-from ltr.errors import DataError, RunError, UsageError, count
+from ltr.errors import DataError, RunError, UsageError
 from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
 from ltr.evaluation.ranking import rank
 from ltr.experiments.l2_choice import path_weights
-from ltr.experiments.model_alternatives import Alternative, default_of, paths
+from ltr.experiments.model_alternatives import Alternative, Shape, default_of, paths
 from ltr.experiments.negative_sampling import DRAWN, MOST_WHOLE, WHOLE, draw_negatives
 from ltr.experiments.past_from_own_choices import both_pasts
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.router_catalogue import tools_to_rank
 from ltr.experiments.sampling_correction import score_offset
-from ltr.experiments.shared_inputs import SharedInputs
+from ltr.experiments.shared_inputs import SharedInputs, choosing_folds
 from ltr.experiments.whole_catalogue_evaluation import is_short
 from ltr.features.prior_weights import prior_of
 from ltr.training.group_losses import group_losses
 from ltr.training.nonlinear_terms import Terms
 from ltr.training.significant_gain_rule import FoldResults, Level
 
-FOLDS = 5
+Optima = dict[tuple[tuple[str, ...], Shape], FloatArray]  # the weights at the largest l2, by columns and shape
 ROWS = 1 << 15  # candidates of a fold's groups on the lists that will be served
 
 
@@ -61,33 +60,29 @@ def on_folds(
     own choices. Lists that will be served have right tools before them alone.
     """
     groups, _ = shared.data().train
-    traces = len(groups.candidates.trace_ids)
-    folds = min(traces - 1 if config.data.split == TIME else traces, FOLDS)  # by time the first block is never left out
-    if folds < 2:
-        raise DataError(f"{count(traces, 'training trace')}, too few for folds")
-    left_out = FoldResults.empty(len(listed), len(groups.offsets) - 1)
-    for number, sides in enumerate(fold_indices(groups, folds, seed=config.seed, by=config.data.split)):
-        on_progress(Step("folds", number, folds))
-        of_fold = _left_out(
-            _sides(config, shared, (number, folds), sides, listed), config, shared.columns().names, listed
-        )
+    folds = choosing_folds(config, groups)
+    left_out, optima = FoldResults.empty(len(listed), len(groups.offsets) - 1), Optima()
+    for number, (_, held) in enumerate(folds):
+        on_progress(Step("folds", number, len(folds)))
+        sides = _sides(config, shared, number, folds, listed)
+        of_fold = _left_out(sides, config, shared.columns().names, listed, optima)
         for values, of_groups in zip(left_out.parts, of_fold.parts, strict=True):
-            values[:, sides[1]] = of_groups
+            values[:, held] = of_groups
     is_plain = np.array([alternative.level < Level.OTHER for alternative in listed])
     if np.isnan(left_out.losses[is_plain]).all(axis=1).any():
         raise DataError("no fold has groups to judge by")
-    return left_out, folds
+    return left_out, len(folds)
 
 
 def _sides(
     config: RunConfig,
     shared: SharedInputs,
-    place: tuple[int, int],
-    sides: tuple[IntArray, IntArray],
+    number: int,
+    folds: Sequence[tuple[IntArray, IntArray]],
     listed: Sequence[Alternative],
 ) -> Sides:
     """Both sides of a fold with their columns."""
-    groups, state = shared.data().train
+    (groups, state), sides = shared.data().train, folds[number]
     learned, held = (select(groups, side) for side in sides)
     traces = len(learned.candidates.trace_ids)
     if state is not None:  # given columns that know all traces but a row's own
@@ -95,7 +90,8 @@ def _sides(
         return Sides(phi, learned, traces, _offered(held, of_held), None)
     has_others = any(alternative.level == Level.OTHER for alternative in listed)
     asked, wider = served_lists(config, groups, held) if has_others else (sides[1], None)
-    prepared, *columns = shared.fold_columns_of(place, learned, held.candidates, *([wider.candidates] if wider else []))
+    others = [held.candidates, *([wider.candidates] if wider else [])]
+    prepared, *columns = shared.fold_that_chooses(number, folds, *others)
     served = HeldLists(wider, asked, (columns[1],)) if wider else None
     if past_of(held.candidates) != "labels":
         return Sides(prepared.phi, learned, traces, _offered(held, columns[0]), served)
@@ -109,21 +105,29 @@ def _offered(held: Groups, *columns: FloatArray) -> HeldLists:
     return HeldLists(held, np.arange(len(held.offsets) - 1), columns)
 
 
-def _left_out(fold: Sides, config: RunConfig, names: Sequence[str], listed: Sequence[Alternative]) -> FoldResults:
-    """What each alternative learns from one side of a fold, and does with the other."""
+def _left_out(
+    fold: Sides, config: RunConfig, names: Sequence[str], listed: Sequence[Alternative], optima: Optima
+) -> FoldResults:
+    """What each alternative learns from one side of a fold, and does with the other.
+
+    `optima` has the weights of the fold before, near which those of this one are looked for.
+    """
     offered, served, threshold = fold.offered, fold.served, config.evaluate.rel_threshold
     left_out = FoldResults.empty(len(listed), len(offered.places))
-    for (used, _), same in paths(listed).items():
+    for key, same in paths(listed).items():
+        used, _ = key
         places = np.array([names.index(name) for name in used])
         settings = [listed[place].trained(config.train, fold.traces) for place in same]
         train = replace(settings[0], l2=tuple(train.penalty for train in settings))
         own = np.ascontiguousarray(fold.phi[:, places])
         try:
-            ws, terms = path_weights(train, own, fold.learned, prior=prior_of(train, used)), Terms.of(own, train)
+            ws = path_weights(train, own, fold.learned, prior=prior_of(train, used), start=optima.get(key))
+            terms = Terms.of(own, train)
         except (DataError, UsageError, RunError):
             if listed[same[0]].level < Level.OTHER:
                 raise
             continue  # its products leave the range of numbers: it is no alternative
+        optima[key] = ws[int(np.argmax(train.l2s))]
         by_past = [[terms.scores(columns[:, places], w) for w in ws] for columns in offered.columns]
         left_out.losses[same] = np.mean([_losses(scores, offered.groups, train.targets) for scores in by_past], axis=0)
         ranked = np.mean([_ranked(scores, offered.groups, threshold) for scores in by_past], axis=0)

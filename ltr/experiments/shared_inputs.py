@@ -1,21 +1,26 @@
 """What runs of the same data, features, encoder and seed share: groups and their columns, made once."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Self
+
+import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.configtext.yaml_and_schema_output import plain_values
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups
-from ltr.data.splits import fold_indices
+from ltr.data.splits import TIME, fold_indices
+from ltr.errors import DataError, UsageError, count
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import Loaded, read_data
 from ltr.experiments.run_preconditions import refuse_fitted
-from ltr.experiments.training_columns import Prepared, prepare
-from ltr.features.crossfit import SharedCounts
+from ltr.experiments.training_columns import Prepared, PreparedChoices, prepare
 from ltr.serving.router import Router
 from ltr.training.config import COLUMNS
 
+FOLDS = 5  # that choose settings
 MOST_KEPT = 1 << 28  # bytes of the columns of folds; beyond, each run makes them anew
 
 
@@ -29,7 +34,7 @@ class SharedInputs:
         self._valid_columns: FloatArray | None = None
         self._test_columns: FloatArray | None = None
         self._folds: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
-        self._counts: tuple[int, SharedCounts] | None = None  # of so many folds
+        self._choices: PreparedChoices | None = None  # all groups, then what each fold that chooses learns from
 
     def for_run(self, config: RunConfig) -> Self:
         """The shared inputs of another run: these, or some that share what was read, or neither."""
@@ -58,7 +63,13 @@ class SharedInputs:
         """The training groups with their columns; featurised at the first call."""
         if self._columns is None:
             groups, state = self.data(on_progress).train
-            self._columns = prepare(self.config, groups, state, on_progress)
+            if self.config.train.choose and groups.candidates.features is None:
+                with suppress(DataError, UsageError):  # without folds nothing is chosen: who chooses says why
+                    self._choices = self._choices_of(choosing_folds(self.config, groups))
+            if self._choices is None:
+                self._columns = prepare(self.config, groups, state, on_progress)
+            else:
+                self._columns = self._choices.prepared(0, on_progress)
         return self._columns
 
     def valid_columns(self) -> FloatArray | None:
@@ -85,27 +96,42 @@ class SharedInputs:
 
     def fold_columns(self, fold: tuple[int, int], learned: Groups, held: Groups) -> tuple[FloatArray, FloatArray]:
         """The columns of a fold, of nothing but what it learns from; fold: its place, and how many there are."""
-        if fold in self._folds:
-            return self._folds[fold]
-        prepared, *columns = self.fold_columns_of(fold, learned, held.candidates)
-        return prepared.phi, columns[0]
+        if fold not in self._folds:
+            prepared = prepare(self.config, learned, None)
+            columns = prepared.phi, prepared.applied(held.candidates)
+            kept = (*self._folds.values(), columns)
+            if sum(column.nbytes for pair in kept for column in pair) > MOST_KEPT:
+                return columns
+            self._folds[fold] = columns
+        return self._folds[fold]
 
-    def fold_columns_of(
-        self, fold: tuple[int, int], learned: Groups, *others: Candidates
+    def fold_that_chooses(
+        self, number: int, sides: Sequence[tuple[IntArray, IntArray]], *others: Candidates
     ) -> tuple[Prepared, *tuple[FloatArray, ...]]:
-        """What a fold learned from, with columns of others, of which the first are those that the fold leaves out."""
-        number, count = fold
-        if self._counts is None or self._counts[0] != count:
-            sides = fold_indices(self.foldable(), count, seed=self.config.seed, by=self.config.data.split)
-            self._counts = count, SharedCounts.of(self.foldable(), [choice for choice, _ in sides])
-        prepared = prepare(self.config, learned, None, shared=(self._counts[1], number))
-        if number + 1 == count:
-            self._counts = None
-        columns = tuple(map(prepared.applied, others))
-        kept = prepared.phi, columns[0]
-        if sum(column.nbytes for pair in (*self._folds.values(), kept) for column in pair) <= MOST_KEPT:
-            self._folds[fold] = kept
+        """What one of `choosing_folds` learns from, and columns of others, whose queries are among what it leaves out.
+
+        It shares with the training, and with the other folds, all that no label says.
+        """
+        choices = self._choices = self._choices or self._choices_of(sides)
+        prepared = choices.prepared(number + 1)
+        columns = tuple(choices.applied(prepared, number + 1, candidates) for candidates in others)
+        if number + 1 == len(sides):
+            self._choices = None
         return prepared, *columns
+
+    def _choices_of(self, sides: Sequence[tuple[IntArray, IntArray]]) -> PreparedChoices:
+        """All training groups, and those that each of the folds learns from."""
+        groups = self.foldable()
+        return PreparedChoices(self.config, groups, [np.arange(len(groups.offsets) - 1), *(side for side, _ in sides)])
+
+
+def choosing_folds(config: RunConfig, groups: Groups) -> list[tuple[IntArray, IntArray]]:
+    """The groups that each fold that chooses settings learns from, and those that it leaves out."""
+    traces = len(groups.candidates.trace_ids)
+    folds = min(traces - 1 if config.data.split == TIME else traces, FOLDS)  # by time the first block is never left out
+    if folds < 2:
+        raise DataError(f"{count(traces, 'training trace')}, too few for folds")
+    return list(fold_indices(groups, folds, seed=config.seed, by=config.data.split))
 
 
 def data_key(config: RunConfig) -> Any:

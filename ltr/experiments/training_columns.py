@@ -1,6 +1,6 @@
 """The columns of training groups: given, or made by features that are fitted on them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,15 +8,17 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig, encoder_name, feature_configs
 from ltr.data.candidates import Candidates
-from ltr.data.groups import Groups
+from ltr.data.groups import Groups, select
 from ltr.data.previous_tools import past_of
 from ltr.data.supplied_feature_names import refuse_other_columns, unnamed
 from ltr.errors import DataError, UsageError
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.features.crossfit import SharedCounts, fit_features
+from ltr.features.crossfit import CrossFitting, OnFold, fit_features
 from ltr.features.fitted_features import FittedFeatures
 from ltr.features.presets import RECOMMENDED
+from ltr.features.registry import FeatureConfig
 from ltr.features.tool_popularity import strength_by_moments
+from ltr.logs import stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,7 @@ class Prepared:
             return self
         features = self.features
         if features is not None:
-            configs, states = ([column[place] for place in places] for column in (features.configs, features.states))
-            features = replace(features, configs=tuple(configs), states=tuple(states))
+            features = features.taken(places.tolist())
         return replace(self, phi=np.ascontiguousarray(self.phi[:, places]), features=features)
 
     def applied(self, candidates: Candidates) -> FloatArray:
@@ -61,32 +62,55 @@ class Prepared:
 
 
 def prepare(
-    config: RunConfig,
-    groups: Groups,
-    state: FittedFeatures | None,
-    on_progress: OnProgress = silent,
-    shared: tuple[SharedCounts, int] | None = None,
+    config: RunConfig, groups: Groups, state: FittedFeatures | None, on_progress: OnProgress = silent
 ) -> Prepared:
-    """The groups with their phi: ready numbers as they are, else the configured features, cross-fitted.
-
-    `shared`: see `fit_features`.
-    """
-    ready = groups.candidates.features
-    kind, traces = groups.candidates.kind, len(groups.candidates.trace_ids)
-    has_past = kind == "tool" and past_of(groups.candidates) is not None
-    configs, warnings = feature_configs(config, kind, traces, has_past=has_past)
+    """The groups with their phi: ready numbers as they are, else the configured features, cross-fitted."""
+    ready, (configs, warnings) = groups.candidates.features, _features(config, groups)
     if ready is None:
         on_progress(Step("featurising"))
-        features, phi = fit_features(
-            configs,
-            groups,
-            encoder_name(config),
-            lambda fold, of: on_progress(Step("featurising", fold, of)),
-            shared=shared,
-        )
-        return Prepared(groups, phi, features, warnings)
+        fitted, phi = fit_features(configs, groups, encoder_name(config), _fold_steps(on_progress))
+        return Prepared(groups, phi, fitted, warnings)
     refuse_other_features(config, tuple(column.name for column in configs), groups.candidates.feature_names)
     return Prepared(groups, ready, state)
+
+
+class PreparedChoices:
+    """Choices of training groups with their phi; features are fitted on each, and see no label beyond it.
+
+    What choices share is made once: see `CrossFitting`.
+    """
+
+    def __init__(self, config: RunConfig, groups: Groups, choices: Sequence[IntArray]) -> None:
+        self.choices = tuple(choices)
+        configs, self._warnings = _features(config, groups)
+        self._config, self._groups, ready = config, groups, groups.candidates.features
+        self._fitting = CrossFitting(configs, groups, encoder_name(config), choices) if ready is None else None
+
+    def prepared(self, choice: int, on_progress: OnProgress = silent) -> Prepared:
+        """A choice with its phi."""
+        members = select(self._groups, self.choices[choice])
+        if self._fitting is None:
+            return prepare(self._config, members, None)
+        on_progress(Step("featurising"))
+        with stage("featurising"):
+            features, phi = self._fitting.fitted(choice, _fold_steps(on_progress))
+        return Prepared(members, phi, features, self._warnings)
+
+    def applied(self, prepared: Prepared, choice: int, candidates: Candidates) -> FloatArray:
+        """The columns of candidates of queries in the groups that the choice leaves out."""
+        if self._fitting is None or prepared.features is None:
+            return prepared.applied(candidates)
+        return self._fitting.applied(prepared.features, choice, candidates)
+
+
+def _features(config: RunConfig, groups: Groups) -> tuple[tuple[FeatureConfig, ...], tuple[str, ...]]:
+    """The features of a run on these groups, and the warnings about them."""
+    kind, traces = groups.candidates.kind, len(groups.candidates.trace_ids)
+    return feature_configs(config, kind, traces, has_past=kind == "tool" and past_of(groups.candidates) is not None)
+
+
+def _fold_steps(on_progress: OnProgress) -> OnFold:
+    return lambda fold, of: on_progress(Step("featurising", fold, of))
 
 
 def refuse_other_features(config: RunConfig, named: tuple[str, ...], borne: tuple[str, ...]) -> None:

@@ -2,9 +2,8 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +11,13 @@ from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups, select
 from ltr.encoders.cached_encoder import CachedEncoder
-from ltr.encoders.protocol import Encoder
 from ltr.features.feature_context import Context
-from ltr.features.fitted_features import FittedFeatures, column_of, reading, refuse_other_kind
+from ltr.features.fitted_features import FittedFeatures, call_feature, checked, column_of, reading, refuse_other_kind
 from ltr.features.learned_states import Shard, counted, counting_key, learned_alike, merge_of, state_of
 from ltr.features.learner_output_checks import alike
 from ltr.features.lexicon import Lexicon
 from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.state_learners import Counted, Optimised
+from ltr.features.state_learners import Counted, LeftOut, Optimised
 from ltr.files.mergeable_tables import merged, merges_without_each, parts_without_each
 from ltr.logs import LOG, stage
 
@@ -29,139 +27,175 @@ FEWEST_TRACES = 20  # below: a fold for each trace
 OnFold = Callable[[int, int], object]
 
 
-@dataclass(frozen=True, slots=True)
-class SharedCounts:
-    """What several choices of the groups to learn from count once, such as those of folds that judge settings.
+class CrossFitting:
+    """Features fitted on choices of the same groups, the rows of each choice cross-fitted in folds of whole traces.
 
-    It is counted in cells, groups that lie in one fold of every choice. A fold's part is the merge of its cells'.
+    The groups are cut into cells, those that lie in one fold of every choice, and a feature that counts reads each
+    cell once for all choices. No label beyond a choice changes anything of it. The encoder sees the texts of all.
     """
 
-    groups: Groups
-    folds: IntArray  # (groups, choices): the fold of each group in each choice; -1: it is not learned from
-    lexicon: Lexicon
-    parts: dict[object, list[tuple[IntArray, Any]]] = field(default_factory=dict)  # folds and part of each cell
+    def __init__(
+        self, configs: Sequence[FeatureConfig], groups: Groups, encoder: str, choices: Sequence[IntArray] = ()
+    ) -> None:
+        """Of the choices, each the indices of its groups; without any there is one, of all groups."""
+        for config in configs:
+            refuse_other_kind(FEATURES[config.name].kind, groups.candidates)
+        self._configs, self._groups, self._lexicon = tuple(configs), groups, Lexicon()
+        self._encoder = CachedEncoder.fitted(encoder, encoded_texts(groups.candidates))
+        LOG.info(f"encoder {self._encoder.name}, revision {self._encoder.revision}")
+        everything = np.arange(len(groups.offsets) - 1)
+        self._choices = tuple(choices) or (everything,)
+        self.folds = np.full((len(everything), len(self._choices)), -1)  # of each group; -1: not in the choice
+        for choice, members in enumerate(self._choices):
+            self.folds[members, choice] = fold_of_groups(select(groups, members).candidates)
+        self._cells, self._cell_of_group = np.unique(self.folds, axis=0, return_inverse=True)
+        self._shards: dict[int, Shard] = {}  # of the cells, where they are the folds of the only choice
+        self._parts: dict[object, list[Any]] = {}  # of the cells
+        self._left_out: dict[str, LeftOut | None] = {}  # of the cells, by feature and options
+        self._plain: FloatArray | None = None  # phi of all groups, where features learn nothing
 
-    @classmethod
-    def of(cls, groups: Groups, choices: Sequence[IntArray]) -> Self:
-        """The cells of some choices, each the indices of the groups to learn from."""
-        folds = np.full((len(groups.offsets) - 1, len(choices)), -1)
-        for choice, learned in enumerate(choices):
-            folds[learned, choice] = fold_of_groups(select(groups, learned).candidates)
-        return cls(groups, folds, Lexicon())
+    def fitted(self, choice: int = 0, on_fold: OnFold = lambda fold, of: None) -> tuple[FittedFeatures, FloatArray]:
+        """The features fitted on a choice, and the cross-fitted phi of its groups.
 
-    def part(self, config: FeatureConfig, learner: Counted, encoder: Encoder, *, choice: int, fold: int) -> Any:
-        """What the feature counts in a fold of a choice; None where the fold holds nothing."""
-        key = counting_key(config, learner)
-        if key not in self.parts:
-            rows, cells = np.unique(self.folds, axis=0, return_inverse=True)
-            members = [select(self.groups, np.flatnonzero(cells == cell)) for cell in range(len(rows))]
-            shards = [Shard(cell, reading([config], cell.candidates, encoder, self.lexicon)) for cell in members]
-            self.parts[key] = [(row, counted(config, learner, shard)) for row, shard in zip(rows, shards, strict=True)]
-        parts = [part for folds, part in self.parts[key] if folds[choice] == fold]
-        return reduce(merge_of(config, learner), parts) if parts else None
+        A feature that learns nothing has one column for all rows. Of one that learns, the rows of a fold come from the
+        other folds. A fold has whole traces: leaving out the row's group alone would not do, because the groups of a
+        trace know each other's answers. `on_fold` hears the number of each fold that is done, and how many there are.
+        """
+        folds, learners = self.folds[:, choice], learned_alike(self._configs)
+        row_folds, count = np.repeat(folds, np.diff(self._groups.offsets)), self._count(choice)
+        phi, states = self._unlearned().copy(), list[State | None]([None] * len(self._configs))
+        without_each = {place: self.without_each(self._configs[place], choice) for place, *_ in learners.values()}
+        for fold in range(count if learners else 0):
+            shard = self._shard(choice, fold)
+            for places in learners.values():
+                state = next(without_each[places[0]])
+                for place in places:
+                    config, candidates = self._configs[place], shard.groups.candidates
+                    if state is None:
+                        column = self._column_left_out(config, candidates, choice, fold)
+                    else:
+                        column = column_of(config, candidates, state, shard.context)
+                    phi[row_folds == fold, place] = column
+            on_fold(fold + 1, count)
+        for places in learners.values():
+            *_, state = without_each[places[0]]
+            for place in places:
+                states[place] = state
+        kind = self._groups.candidates.kind
+        return FittedFeatures(kind, self._configs, tuple(states), self._encoder), phi[row_folds >= 0]
 
+    def applied(self, features: FittedFeatures, choice: int, candidates: Candidates) -> FloatArray:
+        """The columns that features fitted on a choice give to candidates of queries in the groups it leaves out."""
+        are_quick = np.array([self._without_cells(config) is not None for config in self._configs], dtype=bool)
+        phi = np.empty((int(candidates.offsets[-1]), len(self._configs)))
+        phi[:, ~are_quick] = features.taken(np.flatnonzero(~are_quick).tolist())(candidates)
+        for place in np.flatnonzero(are_quick).tolist():
+            phi[:, place] = self._column_left_out(self._configs[place], candidates, choice)
+        return phi
 
-@dataclass(frozen=True, slots=True)
-class Folds:
-    """Groups dealt into folds of whole traces, a shard each, at least two; the last may hold nothing."""
+    def without_each(self, config: FeatureConfig, choice: int = 0) -> Iterator[State | None]:
+        """What the feature learns from the other folds of a choice, for each fold, then what it learns from all.
 
-    groups: Groups
-    of_group: IntArray
-    shards: tuple[Shard, ...]
-    shared: tuple[SharedCounts, int] | None = None  # with the number of the choice that these groups are
-    parts: dict[object, list[Any]] = field(default_factory=dict)  # what was counted in each shard
+        None of a fold for which its learner gives columns at once.
+        """
+        learner, count = FEATURES[config.name].learner, max(self._count(choice), 2)
+        if left_out := self._without_cells(config):
+            yield from [None] * count
+            yield left_out.state(self._outside(choice))
+        elif isinstance(learner, Counted):
+            of_cells, merge = self._counted(config, learner), merge_of(config, learner)
+            members = [np.flatnonzero(self._cells[:, choice] == fold).tolist() for fold in range(count)]
+            empty = [] if all(members) else [counted(config, learner, self._read(np.empty(0, dtype=np.int64)))]
+            parts = [reduce(merge, [of_cells[cell] for cell in cells]) if cells else empty[0] for cells in members]
+            yield from states_without_each(config, learner, parts)
+        else:
+            yield from self._refitted(config, choice, count)
 
-    @classmethod
-    def dealt(
-        cls,
-        configs: Sequence[FeatureConfig],
-        groups: Groups,
-        encoder: Encoder,
-        lexicon: Lexicon,
-        shared: tuple[SharedCounts, int] | None = None,
-    ) -> "Folds":
-        """The folds in which training columns are cross-fitted."""
-        of_group = fold_of_groups(groups.candidates)
-        numbers = range(max(int(of_group.max(initial=0)) + 1, 2))
-        members = [select(groups, np.flatnonzero(of_group == number)) for number in numbers]
-        shards = [Shard(fold, reading(configs, fold.candidates, encoder, lexicon)) for fold in members]
-        return cls(groups, of_group, tuple(shards), shared)
-
-    def without_each(self, config: FeatureConfig) -> Iterator[State]:
-        """What the feature learns from the other folds, for each fold, then what it learns from all."""
-        learner = FEATURES[config.name].learner
-        if isinstance(learner, Counted):
-            key = counting_key(config, learner)
-            if key not in self.parts:
-                self.parts[key] = [self._part(config, learner, fold) for fold in range(len(self.shards))]
-            yield from states_without_each(config, learner, self.parts[key])
-            return
-        context = self.shards[0].context
-        for left_out in range(len(self.shards) + 1):
-            if isinstance(learner, Optimised):
-                others = [shard for place, shard in enumerate(self.shards) if place != left_out]
-                yield state_of(config, others, Context(context.encoder, context.lexicon))
+    def _refitted(self, config: FeatureConfig, choice: int, count: int) -> Iterator[State]:
+        """The same of a feature that reads the groups anew for each fold."""
+        folds = self.folds[:, choice]
+        for left_out in range(count + 1):
+            if isinstance(FEATURES[config.name].learner, Optimised):
+                others = [self._shard(choice, fold) for fold in range(count) if fold != left_out]
+                yield state_of(config, others, Context(self._encoder, self._lexicon))
             else:
-                groups = select(self.groups, np.flatnonzero(self.of_group != left_out))
-                yield state_of(config, groups, reading([config], groups.candidates, context.encoder, context.lexicon))
+                shard = self._read(np.flatnonzero((folds >= 0) & (folds != left_out)))
+                yield state_of(config, shard.groups, shard.context)
 
-    def _part(self, config: FeatureConfig, learner: Counted, fold: int) -> Any:
-        """What the feature counts in a fold; an encoder that learns from texts gives other vectors in each choice."""
-        shard = self.shards[fold]
-        encoder = shard.context.encoder
-        if self.shared and not (encoder.state and FEATURES[config.name].encodes):
-            shared, choice = self.shared
-            part = shared.part(config, learner, encoder, choice=choice, fold=fold)
-            if part is not None:
-                return part
-        return counted(config, learner, shard)
+    def _column_left_out(
+        self, config: FeatureConfig, candidates: Candidates, choice: int, fold: int | None = None
+    ) -> FloatArray:
+        """The values of candidates of groups that the choice leaves out, or of one of its folds without the fold."""
+        left_out = self._without_cells(config)
+        if left_out is None:
+            raise TypeError(f"the feature {config.name} gives no columns at once")
+        return checked(config, left_out.column, left_out.column(candidates, self._outside(choice, fold)), candidates)
+
+    def _count(self, choice: int) -> int:
+        """The number of folds of a choice."""
+        return int(self.folds[:, choice].max(initial=-1)) + 1
+
+    def _outside(self, choice: int, fold: int | None = None) -> list[int]:
+        """The cells beyond a choice, and those of a fold of it."""
+        of_cell = self._cells[:, choice]
+        return np.flatnonzero((of_cell == -1) | (of_cell == fold)).tolist()
+
+    def _without_cells(self, config: FeatureConfig) -> LeftOut | None:
+        """What gives the feature's columns without some of the cells, if its learner has it."""
+        learner, key = FEATURES[config.name].learner, repr(config)
+        if not isinstance(learner, Counted) or learner.left_out is None:
+            return None
+        if key not in self._left_out:
+            self._left_out[key] = call_feature(config, learner.left_out, self._counted(config, learner))
+        return self._left_out[key]
+
+    def _counted(self, config: FeatureConfig, learner: Counted) -> list[Any]:
+        """What the feature counts in each cell."""
+        key = counting_key(config, learner)
+        if key not in self._parts:
+            shards = (self._cell(cell) for cell in range(len(self._cells)))
+            self._parts[key] = [counted(config, learner, shard) for shard in shards]
+        return self._parts[key]
+
+    def _shard(self, choice: int, fold: int) -> Shard:
+        """The groups of a fold."""
+        if len(self._choices) == 1 and (cells := np.flatnonzero(self._cells[:, 0] == fold)).size:
+            return self._cell(int(cells[0]))
+        return self._read(np.flatnonzero(self.folds[:, choice] == fold))
+
+    def _cell(self, cell: int) -> Shard:
+        """The groups of a cell; memory holds them where they are a fold as well."""
+        if cell in self._shards:
+            return self._shards[cell]
+        shard = self._read(np.flatnonzero(self._cell_of_group == cell))
+        if len(self._choices) == 1:
+            self._shards[cell] = shard
+        return shard
+
+    def _read(self, groups: IntArray) -> Shard:
+        """Some of the groups, and the context in which features that learn read them."""
+        members = select(self._groups, groups)
+        learning = [config for config in self._configs if FEATURES[config.name].learner]
+        return Shard(members, reading(learning, members.candidates, self._encoder, self._lexicon))
+
+    def _unlearned(self) -> FloatArray:
+        """Phi of all groups, filled where features learn nothing; every text is encoded once."""
+        if self._plain is None:
+            candidates = self._groups.candidates
+            context = reading(self._configs, candidates, self._encoder, self._lexicon)
+            self._plain = np.empty((len(self._groups.labels), len(self._configs)))
+            for place, config in enumerate(self._configs):
+                if FEATURES[config.name].learner is None:
+                    self._plain[:, place] = column_of(config, candidates, None, context)
+        return self._plain
 
 
 @stage("featurising")
 def fit_features(
-    configs: Sequence[FeatureConfig],
-    groups: Groups,
-    encoder: str,
-    on_fold: OnFold = lambda fold, of: None,
-    *,
-    shared: tuple[SharedCounts, int] | None = None,
+    configs: Sequence[FeatureConfig], groups: Groups, encoder: str, on_fold: OnFold = lambda fold, of: None
 ) -> tuple[FittedFeatures, FloatArray]:
-    """The features fitted on all the groups, and the groups' own cross-fitted phi.
-
-    A feature that learns nothing has one column for all rows. Of one that learns, the rows of a fold come from a state
-    of the other folds. A fold has whole traces: leaving out the row's group alone would not do, because the groups of
-    a trace know each other's answers. `on_fold` hears the number of each fold that is done, and how many there are.
-    `shared`: what other choices of groups count as well, and which choice these groups are.
-    """
-    candidates, lexicon = groups.candidates, shared[0].lexicon if shared else Lexicon()
-    for config in configs:
-        refuse_other_kind(FEATURES[config.name].kind, candidates)
-    cached = CachedEncoder.fitted(encoder, encoded_texts(candidates))
-    LOG.info(f"encoder {cached.name}, revision {cached.revision}")
-    context = reading(configs, candidates, cached, lexicon)  # every text once: what follows looks its vector up
-    phi, states = np.empty((len(groups.labels), len(configs))), list[State | None]([None] * len(configs))
-    learning = [place for place, config in enumerate(configs) if FEATURES[config.name].learner]
-    for place in set(range(len(configs))) - set(learning):
-        phi[:, place] = column_of(configs[place], candidates, None, context)
-    if learning:
-        learning_configs = [configs[place] for place in learning]
-        folds = Folds.dealt(learning_configs, groups, cached, lexicon, shared)
-        count = int(folds.of_group.max(initial=0)) + 1
-        row_folds = np.repeat(folds.of_group, np.diff(groups.offsets))
-        learners = learned_alike(configs)
-        without_each = [folds.without_each(configs[places[0]]) for places in learners.values()]
-        for fold, *fold_states in zip(range(count), *without_each, strict=False):
-            shard = folds.shards[fold]
-            for places, state in zip(learners.values(), fold_states, strict=True):
-                for place in places:
-                    column = column_of(configs[place], shard.groups.candidates, state, shard.context)
-                    phi[row_folds == fold, place] = column
-            on_fold(fold + 1, count)
-        for places, of_all in zip(learners.values(), without_each, strict=True):
-            *_, state = of_all
-            for place in places:
-                states[place] = state
-    return FittedFeatures(candidates.kind, tuple(configs), tuple(states), cached), phi
+    """The features fitted on all the groups, and the groups' own cross-fitted phi: see `CrossFitting.fitted`."""
+    return CrossFitting(configs, groups, encoder).fitted(on_fold=on_fold)
 
 
 def encoded_texts(candidates: Candidates) -> list[str]:
@@ -177,6 +211,9 @@ def states_without_each(
 
     `in_memory`: see `parts_without_each`.
     """
+    left_out = call_feature(config, learner.left_out, parts) if learner.left_out else None
+    if left_out is not None:
+        return (left_out.state(without) for without in (*([part] for part in range(len(parts))), []))
     if learner.merge is merged:
         without_each = parts_without_each(alike(config.name, parts), in_memory=in_memory)
     else:

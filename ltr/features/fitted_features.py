@@ -37,7 +37,10 @@ class FittedFeatures:
 
     def only(self, *names: str) -> "FittedFeatures":
         """Those of the features that have one of the names."""
-        places = [place for place, name in enumerate(self.names) if name in names]
+        return self.taken([place for place, name in enumerate(self.names) if name in names])
+
+    def taken(self, places: Sequence[int]) -> "FittedFeatures":
+        """Some of the features, by their places."""
         configs, states = tuple(self.configs[at] for at in places), tuple(self.states[at] for at in places)
         return replace(self, configs=configs, states=states)
 
@@ -88,17 +91,23 @@ def reading(
 
 def column_of(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
     """One finite number for each candidate."""
-    column, rows = FEATURES[config.name].column, int(candidates.offsets[-1])
+    column = FEATURES[config.name].column
     if FEATURES[config.name].prepare and context.table is None:
         tools, tool_of_row = context.shared(tools_of_rows, candidates)
         apart = replace(context, of_states={})  # of a fold: what is made of its state goes with it
         context = replace(apart, table=_prepared(config, tools, state, apart), tools=tool_of_row)
-    values: FloatArray = call_feature(config, column, candidates, state, context)
+    return checked(config, column, call_feature(config, column, candidates, state, context), candidates)
+
+
+def checked(config: FeatureConfig, function: Callable[..., Any], values: Any, candidates: Candidates) -> FloatArray:
+    """What a function of the feature gave for candidates: one finite number for each."""
+    rows = int(candidates.offsets[-1])
     is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
     if not (is_plain and np.isfinite(values).all()):
         problem = f"the feature {config.name} did not give one finite number for each of {rows} candidates"
-        raise DataError(f"{origin_prefix(column)}{problem}")
-    return values
+        raise DataError(f"{origin_prefix(function)}{problem}")
+    column: FloatArray = values
+    return column
 
 
 def _prepared(config: FeatureConfig, tools: ToolList, state: State | None, context: Context) -> Any:

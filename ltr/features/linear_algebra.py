@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, distinct, offsets_of
+from ltr.arrays import FloatArray, IntArray, distinct, offsets_of
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors, refuse_other_width
@@ -46,6 +46,24 @@ def all_dots(left: Vectors, right: Vectors) -> FloatArray:
     return dots
 
 
+def solution(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """x with matrix x = right, of a symmetric, positive definite matrix.
+
+    >>> solution(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0], [3.0]])).round(12)
+    array([[1.],
+           [1.]])
+    """
+    from scipy.linalg.lapack import dposv  # type: ignore[import-untyped]  # slow to import; most runs never need it
+
+    if not right.size:
+        return right
+    _, x, problem = dposv(matrix, right, lower=True)
+    if problem:
+        raise np.linalg.LinAlgError(f"the matrix is not positive definite: minor {problem}")
+    answer: FloatArray = x
+    return answer
+
+
 class PositiveDefinite:
     """A symmetric, positive definite matrix, of which one triangle is held: half the memory.
 
@@ -75,13 +93,51 @@ class PositiveDefinite:
 
     def factorise(self) -> None:
         """Put the Cholesky factor in the place of the matrix: it is solved from then on."""
-        from scipy.linalg.lapack import dpftrf  # type: ignore[import-untyped]  # slow to import, as below
+        from scipy.linalg.lapack import dpftrf
 
         if not self._size:
             return
         _, problem = dpftrf(self._size, self._numbers.reshape(-1), transr="T", uplo="L", overwrite_a=True)
         if problem:
             raise np.linalg.LinAlgError(f"the matrix is not positive definite: minor {problem}")
+
+    def invert(self) -> None:
+        """Put the inverse in the place of the factor: `block` reads it from then on."""
+        from scipy.linalg.lapack import dpftri
+
+        if not self._size:
+            return
+        inverse, problem = dpftri(self._size, self._numbers.reshape(-1), transr="T", uplo="L", overwrite_a=True)
+        if problem:
+            raise np.linalg.LinAlgError(f"the matrix has no inverse: minor {problem}")
+        self._numbers = inverse.reshape(self._numbers.shape)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """The numbers where these rows and columns meet.
+
+        >>> matrix = PositiveDefinite(3)
+        >>> matrix.set_rows(0, np.array([[3.0, 0.0, 0.0], [1.0, 4.0, 0.0], [2.0, 5.0, 6.0]]))
+        >>> matrix.block(np.array([0, 2]), np.array([1, 2]))
+        array([[1., 2.],
+               [5., 6.]])
+        """
+        block, half = np.empty((len(rows), len(columns))), self._half
+        for rows_are_left, columns_are_left in ((True, True), (True, False), (False, True), (False, False)):
+            at_rows = np.flatnonzero((rows < half) == rows_are_left)
+            at_columns = np.flatnonzero((columns < half) == columns_are_left)
+            i, j = rows[at_rows], columns[at_columns]
+            if rows_are_left != columns_are_left:
+                numbers = self._below(i, j) if columns_are_left else self._below(j, i).T
+            else:
+                numbers = np.where(i[:, None] >= j, self._below(i, j), self._below(j, i).T)
+            block[np.ix_(at_rows, at_columns)] = numbers
+        return block
+
+    def _below(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """The numbers of columns that are all in the left half, or all in the right one; true below the diagonal."""
+        if (columns < self._half).all():
+            return self._numbers[np.ix_(rows + 1 - self._is_odd, columns)]
+        return self._numbers[np.ix_(columns - self._half, rows - self._half + self._is_odd)].T
 
     def solution(self, right: FloatArray) -> FloatArray:
         """x with matrix x = right, (rows, columns)."""

@@ -4,15 +4,28 @@ No function here knows which rows are training rows: cross-fitting decides which
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
-from ltr.arrays import State
+from ltr.arrays import FloatArray, State
+from ltr.data.candidates import Candidates
 from ltr.files.mergeable_tables import merged
 
 Function = Callable[..., Any]
+
+
+class LeftOut(Protocol):
+    """What a feature learned of some parts at once, and would have learned without some of them."""
+
+    def column(self, candidates: Candidates, left_out: Collection[int], /) -> FloatArray:
+        """The values of candidates whose queries are in the parts that are left out, by their places."""
+        ...
+
+    def state(self, left_out: Collection[int], /) -> State:
+        """What is learned of the other parts."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +33,20 @@ class Counted:
     """Learned by counting. Each shard of whole traces is counted once; parts of shards make that of all of them.
 
     A part holds exact sums and unions. Only `state` may bound or round, so that any cut into shards gives one state.
-    Without a `merge` of its own a part is a mapping of tables (`ltr.files.mergeable_tables.table`).
+    Without a `merge` of its own a part is a mapping of tables (`ltr.files.mergeable_tables.table`). Where what is
+    learned without some parts is quicker to say of all at once, `left_out` does; it may decline with None.
     """
 
     count: Function  # (groups, context) -> part
     state: Callable[..., State]  # (part) -> state
     merge: Function = merged  # (part, part) -> part
     by_name: bool = False  # it reads names and labels alone: a run keeps the part, and outcomes are added
+    left_out: Callable[..., LeftOut | None] | None = None  # (parts) -> what is learned without some of them
 
     @property
     def functions(self) -> tuple[Function, ...]:
         """The functions whose keyword-only parameters are options."""
-        return self.count, self.state
+        return self.count, self.state, *([self.left_out] if self.left_out else [])
 
 
 @dataclass(frozen=True, slots=True)

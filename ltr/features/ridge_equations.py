@@ -1,0 +1,374 @@
+"""The equations of `tool.ridge`: likenesses of training queries, the coefficients of tools, and what left out ones get.
+
+K = likeness of two queries, p = the penalty, t = traces in which a query was answered: (K + p/t) a = shares of answers.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ltr.arrays import BoolArray, FloatArray, IntArray, Ragged, State, code_sums, most_frequent
+from ltr.data.candidates import Candidates
+from ltr.encoders.dense_vectors import LARGEST_HALF, Dense
+from ltr.encoders.sparse_vectors import Sparse, sparse_rows
+from ltr.encoders.vectors import StoredVectors, Vectors
+from ltr.errors import UsageError
+from ltr.features.encoder_revision import encoder_revision
+from ltr.features.linear_algebra import PositiveDefinite, all_dots, solution
+from ltr.features.option_ranges import Positive
+from ltr.features.row_queries import row_queries
+from ltr.features.text_tables import spelled_table
+from ltr.features.tool_vector_products import ToolVectors
+from ltr.files.freed_memory import return_freed_memory
+from ltr.files.learned_state_types import Floats, Integers, Json, Offsets, Record, TextTable, learns
+from ltr.files.mergeable_tables import Part, all_merged, release
+from ltr.files.table_keys import digests, halves
+
+PENALTY = 0.25  # of the squared weights, where the likeness of a query to itself is 1
+MOST_QUERIES = 1 << 13  # whose equations are solved together
+MOST_AT_ONCE = 1 << 13  # whose equations are inverted, so that leaving some out needs no other solution: 256 MB
+MOST_NUMBERS = 1 << 25  # of all tools together: 64 MB in half precision, four times as much when they are used
+LIKENESSES = 1 << 18  # of queries that are computed at once
+TRIMMED_AFTER = 32  # blocks of likenesses: then freed memory goes back
+UNANSWERED = 1e-6  # of a trace: what it counts that a query was asked where no tool answered it
+DIGITS = 6  # of a value of queries left out: beyond, it is rounding, which answers that are left out would move
+TOO_SMALL = (
+    "the feature tool.ridge: its penalty is too small: two queries are so alike that its equations have no one "
+    f"solution, or one too large to store; {PENALTY} is the default"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Training queries, as their likeness reads them."""
+
+    revision: str  # of the encoder
+    keys: IntArray  # of the grams that some query has; they rise
+    rarity: FloatArray  # of the grams
+    grams: Sparse
+    vectors: Vectors
+
+    @classmethod
+    def of(cls, part: Part, chosen: IntArray) -> Self:
+        """Some of the queries of a part; how rare a gram is, all of these say, whether they were answered or not."""
+        facts = part["queries"].facts
+        grams, vectors, revision = facts["grams"].take(chosen), facts["vectors"].take(chosen), encoder_revision(part)
+        release(part)
+        keys, codes = np.unique(grams.codes, return_inverse=True)
+        _, in_queries, _ = Ragged(grams.starts, codes).counted(len(keys))
+        rarity = 1 + np.log((1 + len(chosen)) / (1 + np.bincount(in_queries, minlength=len(keys))))
+        return cls(revision, keys, rarity, unit_rows(grams, keys, rarity, len(chosen)), vectors)
+
+    def __len__(self) -> int:
+        return len(self.grams)
+
+    def take(self, queries: IntArray) -> "Asked":
+        """These of the queries; their grams stay as rare as they were."""
+        return Asked(self.revision, self.keys, self.rarity, self.grams.take(queries), self.vectors.take(queries))
+
+    def factorised(self, penalties: FloatArray) -> PositiveDefinite:
+        """K, and on its diagonal the penalties: half of it is computed and held."""
+        equations, at_once = PositiveDefinite(len(self)), max(LIKENESSES // max(len(self), 1), 1)
+        places = np.arange(len(self))
+        for first in range(0, len(self), at_once):
+            block, earlier = places[first : first + at_once], places[: first + at_once]
+            by_grams, by_vectors = (all_dots(of.take(block), of.take(earlier)) for of in (self.grams, self.vectors))
+            likeness = (2 * by_grams + by_vectors) / 3
+            likeness[block - first, block] += penalties[block]
+            equations.set_rows(first, likeness)
+            if (first // at_once + 1) % TRIMMED_AFTER == 0:
+                return_freed_memory()  # each block is larger than those before, and finds no room where they were
+        if len(self) > at_once * TRIMMED_AFTER:
+            return_freed_memory()
+        try:
+            equations.factorise()
+        except np.linalg.LinAlgError as error:
+            raise UsageError(TOO_SMALL) from error
+        return equations
+
+    def state(self, tools: Ragged, coefficients: npt.NDArray[np.float16]) -> State:
+        """The queries with the coefficients of tools of these names, (tools, queries)."""
+        numbers = self.grams.numbers.astype(np.float32)
+        return {
+            "revision": self.revision,
+            "grams": {"keys": self.keys, "rarity": self.rarity},
+            "queries": {"starts": self.grams.starts, "grams": self.grams.columns.astype(np.int32), "numbers": numbers},
+            "vectors": self.vectors.arrays(),
+            "tools": spelled_table(tools),
+            "coefficients": coefficients,
+        }
+
+
+def unit_rows(grams: Ragged, keys: IntArray, rarity: FloatArray, count: int) -> Sparse:
+    """Of each query its grams among the keys, as (1 + ln tf) rarity; words and stems each with half the squared length.
+
+    `count` is the number of training queries. A gram that none of them has counts in the length alone.
+    """
+    own, codes = np.unique(grams.codes, return_inverse=True)
+    owners, codes, times = Ragged(grams.starts, codes).counted(len(own))
+    place = np.minimum(np.searchsorted(keys, own), max(len(keys) - 1, 0))
+    is_known = keys[place] == own if len(keys) else np.zeros(len(own), dtype=bool)
+    weights = np.full(len(own), 1 + np.log(1 + count))
+    weights[is_known] = rarity[place[is_known]]
+    numbers = (1 + np.log(times)) * weights[codes]
+    halves_of_query = owners * 2 + own[codes] % 2
+    lengths = np.sqrt(2 * code_sums(halves_of_query, numbers**2, 2 * len(grams.lengths)))
+    numbers /= lengths[halves_of_query]
+    stays = is_known[codes]
+    return sparse_rows(owners[stays], place[codes[stays]], numbers[stays], (len(grams.lengths), len(keys)))
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Which tools answered which queries, in how many traces."""
+
+    queries: IntArray  # (answers,): places
+    tools: IntArray  # (answers,): places
+    times: IntArray  # (answers,)
+
+    @classmethod
+    def of(cls, part: Part, queries: npt.NDArray[np.bytes_], tools: npt.NDArray[np.bytes_]) -> Self:
+        """Those of a part, by the places of their keys."""
+        tool_keys, query_keys = halves(part["answers"].keys)
+        places = np.searchsorted(queries, query_keys), np.searchsorted(tools, tool_keys)
+        return cls(*places, part["answers"].sums["times"])
+
+    def only(self, those: BoolArray) -> "Answers":
+        """Some of them."""
+        return Answers(self.queries[those], self.tools[those], self.times[those])
+
+    @classmethod
+    def stacked(cls, parts: "Sequence[Answers]") -> Self:
+        """Those of all parts, one behind the other."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("queries", "tools", "times")))
+
+    def shares(self, queries: IntArray, times: FloatArray, shape: tuple[int, int]) -> FloatArray:
+        """In which share of the traces of some queries, which rise, each tool answered them: (tools, queries)."""
+        place = np.full(max(int(self.queries.max(initial=0)), int(queries.max(initial=0))) + 1, -1)
+        place[queries] = np.arange(len(queries))
+        here = self.only(place[self.queries] >= 0)
+        shares = np.zeros(shape)
+        np.add.at(shares, (here.tools, place[here.queries]), here.times / times[here.queries])
+        return shares
+
+    def recur(self) -> bool:
+        """Whether some tool answered two queries: else one that answered elsewhere never answers again."""
+        pairs = np.unique(np.stack([self.tools, self.queries]), axis=1)  # a query may be answered in several parts
+        return bool(np.bincount(pairs[0]).max(initial=0) > 1)
+
+
+@learns(
+    Record(
+        revision=Json(str),
+        grams=Record(keys=Integers("grams", rising=True), rarity=Floats("grams")),
+        queries=Record(
+            starts=Offsets("queries", "entries"), grams=Integers("entries", below="grams"), numbers=Floats("entries")
+        ),
+        vectors=StoredVectors("queries"),
+        tools=TextTable("tools"),
+        coefficients=Floats("tools", "queries", signed=True),
+    )
+)
+def ridge_state(part: Part, *, penalty: Positive = PENALTY) -> State:
+    """Of each tool the coefficients a of the answered queries: (K + penalty / times) a = share of its answers.
+
+    K = likeness of two queries, times = traces in which a query was answered. Of more than MOST_QUERIES those stay that
+    their tools answered first, in the order of digests; of too many coefficients those of the tools that answered most.
+    Where no tool answered two queries none is stored: to have answered would tell that it is not right again.
+    """
+    queries, tools = part["queries"], part["tools"]
+    answers = Answers.of(part, queries.keys, tools.keys)
+    support = np.bincount(answers.tools, minlength=len(tools))
+    place_in_tool = np.full(len(queries), len(answers.tools))
+    first = (np.cumsum(support) - support)[answers.tools]
+    np.minimum.at(place_in_tool, answers.queries, np.arange(len(answers.tools)) - first)
+    chosen = np.sort(np.argsort(place_in_tool, kind="stable")[:MOST_QUERIES])
+    times = queries.sums["times"][chosen]
+    is_answered = times > 0
+    chosen_answered, times = chosen[is_answered], times[is_answered]
+    stored = _stored(answers, len(tools), len(chosen_answered))
+    names = tools.facts["name"].take(stored)
+    row, column = np.full(len(queries), -1), np.full(len(tools), -1)
+    row[chosen_answered], column[stored] = np.arange(len(chosen_answered)), np.arange(len(stored))
+    used = answers.only((row[answers.queries] >= 0) & (column[answers.tools] >= 0))
+    used = Answers(row[used.queries], column[used.tools], used.times)
+    asked = Asked.of(part, chosen).take(np.flatnonzero(is_answered))
+    return asked.state(names, _coefficients(asked.factorised(penalty / times), used, times, len(stored)))
+
+
+def _stored(answers: Answers, tools: int, queries: int) -> IntArray:
+    """The tools that have coefficients: of too many those that answered most queries."""
+    support = np.bincount(answers.tools, minlength=tools)
+    return most_frequent(support, MOST_NUMBERS // max(queries, 1) if answers.recur() else 0)
+
+
+def _coefficients(
+    equations: PositiveDefinite, answers: Answers, times: IntArray, tools: int
+) -> npt.NDArray[np.float16]:
+    """The coefficients of as many tools, (tools, queries), that give their shares; solved a few tools at a time."""
+    coefficients = np.zeros((tools, len(equations)), dtype=np.float16)
+    at_once = max(4 * LIKENESSES // max(len(equations), 1), 1)
+    for first in range(0, tools, at_once):
+        block = coefficients[first : first + at_once]
+        here = answers.only((answers.tools >= first) & (answers.tools < first + len(block)))
+        shares = np.zeros(block.shape[::-1], order="F")
+        shares[here.queries, here.tools - first] = here.times / times[here.queries]
+        block[:] = _halved(equations.solution(shares)).T
+    return coefficients
+
+
+def _halved(coefficients: FloatArray) -> npt.NDArray[np.float16]:
+    """The coefficients as a state holds them."""
+    if not (np.abs(coefficients) <= LARGEST_HALF).all():  # NaN is not
+        raise UsageError(TOO_SMALL)
+    return coefficients.astype(np.float16)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutRidge:
+    """What the regressions say once some parts are left out: of all from one factorisation, with no state in between.
+
+    G = (K + p/t)^-1 of all queries, Y = their shares. Of the t traces of each of the queries S some, s, are left out;
+    Y' are the shares in the others. With M = G_SS + t (t - s) / (p s) on the diagonal and z = M^-1 (G Y')_S the values
+    of S are Y'_S - (t / s) z, and the coefficients G (Y' - z).
+    """
+
+    penalty: float
+    keys: npt.NDArray[np.bytes_]  # of the queries; they rise
+    asked: Asked
+    times: FloatArray  # (parts, queries): traces in which each was answered; UNANSWERED where it was only asked
+    parts: IntArray  # (answers,): the part of each of the answers
+    answers: Answers
+    tool_keys: npt.NDArray[np.bytes_]  # of the tools that have coefficients; they rise
+    tools: Ragged  # their names
+    inverse: PositiveDefinite  # G
+    coefficients: FloatArray  # G Y, (tools, queries)
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], penalty: float) -> "LeftOutRidge | None":
+        """The equations of all parts; None where their queries are none, or too many to invert them."""
+        if max(len(part["queries"]) for part in parts) > MOST_AT_ONCE:
+            return None
+        whole = all_merged(parts)
+        queries, tools = whole["queries"], whole["tools"]
+        if not 0 < len(queries) <= MOST_AT_ONCE:
+            return None
+        times, each = np.zeros((len(parts), len(queries))), []
+        for of_part, part in zip(times, parts, strict=True):
+            places = np.searchsorted(queries.keys, part["queries"].keys)
+            of_part[places] = np.maximum(part["queries"].sums["times"], UNANSWERED)
+            each.append(Answers.of(part, queries.keys, tools.keys))
+        total, asked = times.sum(axis=0), Asked.of(whole, np.arange(len(queries)))
+        stored = _stored(Answers.of(whole, queries.keys, tools.keys), len(tools), len(queries))
+        place = np.full(len(tools), -1)
+        place[stored] = np.arange(len(stored))
+        in_parts = np.repeat(np.arange(len(parts)), [len(answers.tools) for answers in each])
+        answers = Answers.stacked(each)
+        is_stored = place[answers.tools] >= 0
+        answers, in_parts = answers.only(is_stored), in_parts[is_stored]
+        answers = Answers(answers.queries, place[answers.tools], answers.times)
+        inverse = asked.factorised(penalty / total)
+        try:
+            inverse.invert()
+        except np.linalg.LinAlgError as error:
+            raise UsageError(TOO_SMALL) from error
+        shares, coefficients = answers.times / total[answers.queries], np.empty((len(stored), len(queries)))
+        places, at_once = np.arange(len(queries)), max(4 * LIKENESSES // len(queries), 1)
+        for first in range(0, len(queries), at_once):
+            block = places[first : first + at_once]
+            rows = Dense(inverse.block(places, block))
+            coefficients[:, block] = rows.sums(answers.tools, answers.queries, shares, len(stored)).numbers
+        names = tools.facts["name"].take(stored)
+        said = asked, times, in_parts, answers, tools.keys[stored], names
+        return cls(penalty, queries.keys, *said, inverse, coefficients)
+
+    def column(self, candidates: Candidates, left_out: Collection[int]) -> FloatArray:
+        """The values of candidates whose queries were all asked in the parts that are left out."""
+        queries, tools = row_queries(candidates), self._tools(candidates)[candidates.names]
+        values, rows, without = np.zeros(len(queries)), np.flatnonzero(tools >= 0), _Without.of(self, left_out)
+        if len(rows) and without.rest.recur():
+            asked = np.searchsorted(self.keys[without.queries], digests(candidates.query_texts))
+            weights, targets = Dense(without.weights(asked)), ToolVectors.of(Dense(without.targets))
+            values[rows] = targets.products(weights, queries[rows], tools[rows])
+            values[rows] += without.shares[tools[rows], asked[queries[rows]]]
+        return values.round(DIGITS) + 0.0  # no -0
+
+    def state(self, left_out: Collection[int]) -> State:
+        """What is learned without the parts."""
+        without = _Without.of(self, left_out)
+        stays = np.flatnonzero(without.times > len(self.times) * UNANSWERED)  # answered in some trace
+        asked = self.asked.take(stays)
+        if not without.rest.recur():
+            return asked.state(self.tools.take(stays[:0]), np.zeros((0, len(stays)), dtype=np.float16))
+        coefficients, changes = np.empty((len(self.coefficients), len(stays)), np.float16), without.changes()
+        at_once = max(4 * LIKENESSES // max(len(without.queries), 1), 1)
+        for first in range(0, len(stays), at_once):
+            block = stays[first : first + at_once]
+            change = changes @ self.inverse.block(without.queries, block)
+            coefficients[:, first : first + at_once] = _halved(self.coefficients[:, block] + change)
+        return asked.state(self.tools, coefficients)
+
+    def _tools(self, candidates: Candidates) -> IntArray:
+        """The place of each name of the candidates among the tools; -1 where it has no coefficients."""
+        names = digests(candidates.name_texts)
+        place = np.searchsorted(self.tool_keys, names)
+        return np.where(np.append(self.tool_keys, b"")[place] == names, place, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Without:
+    """What is left out of the equations of all parts, and what they say of the queries S of which some traces are."""
+
+    queries: IntArray  # S: places, rising
+    times: FloatArray  # of all queries: t - s
+    rest: Answers  # those that stay
+    shares: FloatArray  # Y'_S, (tools, S)
+    share_changes: FloatArray  # (Y' - Y)_S, (tools, S)
+    targets: FloatArray  # (G Y')_S, (tools, S)
+    ratios: FloatArray  # (S,): t / s
+    matrix: FloatArray  # M
+
+    @classmethod
+    def of(cls, whole: LeftOutRidge, left_out: Collection[int]) -> Self:
+        """These of the parts left out."""
+        is_left = np.isin(np.arange(len(whole.times)), list(left_out))
+        total, times, left = (whole.times[those].sum(axis=0) for those in (is_left | True, ~is_left, is_left))
+        queries, rest = np.flatnonzero(left), whole.answers.only(~is_left[whole.parts])
+        shape = len(whole.coefficients), len(queries)
+        shares = rest.shares(queries, times, shape)
+        changes, matrix = shares - whole.answers.shares(queries, total, shape), whole.inverse.block(queries, queries)
+        tools, touched = np.nonzero(changes)
+        targets = (
+            whole.coefficients[:, queries]
+            + Dense(matrix).sums(tools, touched, changes[tools, touched], shape[0]).numbers
+        )
+        t, s = total[queries], left[queries]
+        matrix[np.diag_indices_from(matrix)] += t * times[queries] / (whole.penalty * s)
+        return cls(queries, times, rest, shares, changes, targets, t / s, matrix)
+
+    def weights(self, asked: IntArray) -> FloatArray:
+        """What makes values of targets: -(t / s) M^-1, the rows of these of S."""
+        unit = np.zeros((len(self.queries), len(asked)), order="F")
+        unit[asked, np.arange(len(asked))] = 1
+        weights: FloatArray = -self.ratios[asked, None] * self._solution(unit).T
+        return weights
+
+    def changes(self) -> FloatArray:
+        """What G makes changes of coefficients of: Y' - Y - z, (tools, S)."""
+        changes: FloatArray = self.share_changes - self._solution(self.targets.T).T
+        return changes
+
+    def _solution(self, right: FloatArray) -> FloatArray:
+        """x with M x = right."""
+        try:
+            return solution(self.matrix, right)
+        except np.linalg.LinAlgError as error:
+            raise UsageError(TOO_SMALL) from error
+
+
+def ridge_left_out(parts: Sequence[Part], *, penalty: Positive = PENALTY) -> LeftOutRidge | None:
+    """What the regressions say without some parts; None of more than MOST_AT_ONCE, which are solved each time."""
+    return LeftOutRidge.of(parts, penalty)
