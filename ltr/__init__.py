@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ltr.serving.answers import Answer as Answer
     from ltr.serving.router import Router as Router
     from ltr.serving.router import load as load
+    from ltr.serving.zero_shot import search as search
     from ltr.training.config import TrainConfig as TrainConfig
     from ltr.training.estimator import ListwiseRanker as ListwiseRanker
     from ltr.training.fit import fit as fit
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 HOMES = {
     "load": "ltr.serving.router",
     "Router": "ltr.serving.router",
+    "search": "ltr.serving.zero_shot",
     "Answer": "ltr.serving.answers",
     "train": "ltr.experiments.single_run",
     "run": "ltr.experiments.pipeline",

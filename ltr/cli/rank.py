@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.config_of_flags import configured
-from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, fetch_encoder, given_keys
+from ltr.cli.options import AllowDownload, Code, Encoder, Graphs, Shown, Tools, Verbose, fetch_encoder, given_keys
 from ltr.cli.output import Format, aligned_lines, chosen_format, columns_of_terminal, emphasis, json_text, say, warn
 from ltr.cli.output import show_tsv as table_of
 from ltr.errors import FileError, UsageError, count
@@ -28,7 +28,9 @@ WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of ea
 
 def rank_command(
     ctx: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A run directory or model.json.")],
+    model: Annotated[
+        str | None, typer.Argument(metavar="MODEL", help="A run directory or model.json; not needed with --tools.")
+    ] = None,
     query: Annotated[
         str | None, typer.Argument(metavar="QUERY", help="One query; - reads queries from stdin, one a line.")
     ] = None,
@@ -38,6 +40,7 @@ def rank_command(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
+    encoder: Encoder = None,
     previous: Annotated[
         str | None,
         typer.Option(
@@ -56,16 +59,14 @@ def rank_command(
     shown: Shown = None,
     verbose: Verbose = False,
 ) -> None:
-    """Rank tools or teams of agents for a QUERY, the lines of stdin, or samples."""
-    from ltr.serving.router import load
-
-    if (query is None) == (samples is None):
-        raise UsageError("give a QUERY, or --samples FILE")
+    """Rank tools or teams of agents for a QUERY, the lines of stdin, or samples; untrained with --tools alone."""
+    words = [word for word in (model, query) if word is not None]
+    model, query = model_and_query(words, has_samples=samples is not None, has_tools=tools is not None)
     if samples is not None and previous is not None:
         raise UsageError("--previous stands beside a QUERY; samples have what came before in their own lines")
     if query is not None and not query.strip():
         raise UsageError("the QUERY is blank; a text is needed")
-    router = load(model, tools=tools, graphs=graphs)
+    router = opened_router(model, tools, graphs, encoder)
     if allow_download and router.features:
         fetch_encoder(router.features.encoder.name)
     if samples is not None:
@@ -76,6 +77,52 @@ def rank_command(
         before = None if previous is None else [name.strip() for name in previous.split(",") if name.strip()]
         answers = told(router.rank(text, k=k, at_least=at_least, previous=before) for text in queries)
     SHOW[chosen_format(shown)](answers, explain)
+
+
+def model_and_query(words: list[str], *, has_samples: bool, has_tools: bool) -> tuple[str | None, str | None]:
+    """The model and the query of a command line; without a model a catalogue is needed.
+
+    A single word is a model where samples are ranked, or no catalogue is named; else it is the query.
+
+    >>> model_and_query(["rain?"], has_samples=False, has_tools=True)
+    (None, 'rain?')
+    >>> model_and_query(["runs/first", "rain?"], has_samples=False, has_tools=True)
+    ('runs/first', 'rain?')
+    """
+    if has_samples:
+        if len(words) == 2:
+            raise UsageError("give a QUERY, or --samples FILE")
+        return (words[0] if words else None), None
+    if len(words) == 2:
+        return words[0], words[1]
+    if not words or (not has_tools and Path(words[0]).exists()) or is_model(words[0]):
+        raise UsageError("give a QUERY, or --samples FILE")
+    if not has_tools:
+        raise UsageError(f"{words[0]}: no such run; name a run before the QUERY, or --tools FILE to rank untrained")
+    return None, words[0]
+
+
+def is_model(word: str) -> bool:
+    """Whether the word names a run or a model that is there."""
+    path = Path(word)
+    return path.is_dir() or (path.is_file() and path.suffix == ".json")
+
+
+def opened_router(model: str | None, tools: str | None, graphs: str | None, encoder: str | None) -> "Router":
+    """The router of a model, or without one the router that needs no training."""
+    from ltr.serving.router import load
+
+    if model is not None:
+        if encoder is not None:
+            raise UsageError("--encoder is for ranking without a model; a model keeps the encoder it was trained with")
+        return load(model, tools=tools, graphs=graphs)
+    from ltr.serving.zero_shot import search
+
+    if tools is None:
+        raise UsageError("name a run or model.json, or --tools FILE to rank untrained")
+    if graphs is not None:
+        raise UsageError("graphs are ranked by a trained run; name one")
+    return search(tools) if encoder is None else search(tools, encoder)
 
 
 def answers_to_samples(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, State
+from ltr.arrays import FloatArray, IntArray, State, lengths_of
 from ltr.data.candidates import Candidates
 from ltr.data.schema import Kind
 from ltr.encoders.cached_encoder import CachedEncoder, encoded_lists
@@ -44,10 +44,13 @@ class FittedFeatures:
         configs, states = tuple(self.configs[at] for at in places), tuple(self.states[at] for at in places)
         return replace(self, configs=configs, states=states)
 
-    def __call__(self, candidates: Candidates, tables: Tables | None = None) -> FloatArray:
+    def __call__(
+        self, candidates: Candidates, tables: Tables | None = None, *, are_whole_lists: bool = True
+    ) -> FloatArray:
         """Phi of candidates that were not trained on, (rows, features).
 
-        What was prepared of their tools before saves the time to prepare it again.
+        What was prepared of their tools before saves the time to prepare it again. Of parts of lists no column is
+        divided by the largest of its list: `beside_best` does so once the lists are whole.
         """
         refuse_other_kind(self.kind, candidates)
         context = reading(self.configs, candidates, self.encoder, Lexicon(), are_prepared=True)
@@ -56,7 +59,14 @@ class FittedFeatures:
         phi = np.empty((int(candidates.offsets[-1]), len(self.configs)))
         for place, (config, state) in enumerate(zip(self.configs, self.states, strict=True)):
             table = None if tables is None else replace(context, table=tables.of_features[place], tools=tables.rows)
-            phi[:, place] = column_of(config, candidates, state, table or context)
+            phi[:, place] = raw_column(config, candidates, state, table or context)
+        return self.beside_best(phi, candidates.offsets) if are_whole_lists else phi
+
+    def beside_best(self, phi: FloatArray, offsets: IntArray) -> FloatArray:
+        """Phi with the columns that are so declared divided by the largest of their list."""
+        for place, config in enumerate(self.configs):
+            if FEATURES[config.name].is_beside_best:
+                phi[:, place] = beside_best(phi[:, place], offsets)
         return phi
 
     def apart(self) -> "FittedFeatures":
@@ -89,8 +99,24 @@ def reading(
     return context
 
 
+def beside_best(values: FloatArray, offsets: IntArray) -> FloatArray:
+    """Return the values divided by the largest of their list; 0 where none is above 0.
+
+    >>> beside_best(np.array([1.0, 4.0, -1.0, 0.0]), np.array([0, 2, 4]))
+    array([0.25, 1.  , 0.  , 0.  ])
+    """
+    best = np.maximum.reduceat(values, offsets[:-1]).repeat(lengths_of(offsets))
+    return np.divide(values, best, out=np.zeros(len(values)), where=best > 0)
+
+
 def column_of(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
-    """One finite number for each candidate."""
+    """One finite number for each candidate of whole lists."""
+    values = raw_column(config, candidates, state, context)
+    return beside_best(values, candidates.offsets) if FEATURES[config.name].is_beside_best else values
+
+
+def raw_column(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
+    """One finite number for each candidate, before it is divided by the largest of its list."""
     column = FEATURES[config.name].column
     if FEATURES[config.name].prepare and context.table is None:
         tools, tool_of_row = context.shared(tools_of_rows, candidates)

@@ -44,6 +44,7 @@ class Feature:
     title: str  # what the column holds, in the words of a newcomer
     family: Family
     options: dict[str, Option]
+    is_beside_best: bool = False  # its values are divided by the largest of their list
 
     @property
     def summary(self) -> str:
@@ -58,6 +59,7 @@ FEATURES: Registry[Feature] = Registry(
         "ltr.features.specified_graph_features": ("graph.rel", "graph.coop", "graph.struct"),
         "ltr.features.success_rates": ("tool.hist", "graph.hist"),
         "ltr.features.character_ngrams": ("tool.char", "tool.clause_char", "graph.cover"),
+        "ltr.features.near_best": ("tool.near_words", "tool.near_letters", "tool.near_text", "tool.near_clause"),
         "ltr.features.tool_popularity": ("tool.lift", "tool.known"),
         "ltr.features.tool_prototypes": (
             "tool.proto",
@@ -87,6 +89,7 @@ def feature(
     queries: TextSource | None = None,
     documents: TextSource | None = None,
     title: str = "",
+    is_beside_best: bool = False,
 ) -> Callable[[Column], Column]:
     """Register a column function under a name, with what learns its state, if it has one.
 
@@ -97,7 +100,7 @@ def feature(
     `prepare` is a function of (tools, state, context) that returns what the tools of a catalogue alone decide, an array
     with a row for each tool or a `Table`; it is called once for each tool. The column finds it in `context.table`, and
     the row of each candidate in `context.tools`; the texts of `documents` are then encoded for the fit alone.
-    Without a title the name stands in tables.
+    With `is_beside_best` the values are divided by the largest of their list. Without a title the name stands in tables.
     """
     prefix, dot, _ = name.partition(".")
     if prefix not in get_args(Kind) or not dot:
@@ -130,6 +133,7 @@ def feature(
             title=title or name,
             family=family,
             options=options,
+            is_beside_best=is_beside_best,
         )
         FEATURES.add(name, plugin, made_of=column)
         return column

@@ -30,7 +30,12 @@ def count_texts(groups: Groups, context: Context) -> Part:
     The texts are those of the groups. A served text counts nowhere: a column that moved with the other candidates of
     its batch could not be repeated.
     """
-    texts, lexicon = context.shared(distinct_tools, groups.candidates).texts, context.lexicon
+    return count_words(context.shared(distinct_tools, groups.candidates).texts, context)
+
+
+def count_words(texts: tuple[str, ...], context: Context) -> Part:
+    """Return the words of each distinct text, and how often each stands in all of them."""
+    lexicon = context.lexicon
     words = lexicon.words(texts)
     facts = {"length": words.lengths, "words": lexicon.distinct_keys(texts)}
     return {"texts": table(digests(texts), facts=facts), "words": lexicon.table(words.codes)}
@@ -136,7 +141,12 @@ class Bm25Table:
 
 def tool_bm25_words(tools: ToolList, state: State, context: Context) -> Bm25Table:
     """What each word of the text of each tool adds."""
-    vocabulary, texts = context.of_state(Vocabulary.of, state), tools.plain_texts
+    return bm25_table(tools.plain_texts, state, context)
+
+
+def bm25_table(texts: tuple[str, ...], state: State, context: Context) -> Bm25Table:
+    """Return what each word of each text adds to a score of BM25."""
+    vocabulary = context.of_state(Vocabulary.of, state)
     words = vocabulary.placed(context.lexicon.words(texts), context.lexicon)
     owners, codes, times = words.counted(len(vocabulary.places))
     weights = np.array(vocabulary.idf)
@@ -151,6 +161,11 @@ def tool_bm25(candidates: Candidates, state: State, context: Context) -> FloatAr
 
     L = words of the text / mean words of the texts it was fitted on.
     """
+    return bm25_of_rows(candidates, context)
+
+
+def bm25_of_rows(candidates: Candidates, context: Context) -> FloatArray:
+    """Return BM25 of each row's query against the text that was prepared of its tool."""
     table = context.prepared(Bm25Table)
     asked = table.vocabulary.asked(candidates, context.lexicon)
     return table.words.products(asked, row_queries(candidates), context.tools)

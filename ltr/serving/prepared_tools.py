@@ -95,10 +95,9 @@ class PreparedTools(SharedByThreads):
             some = Offer.of(names[part], offer.tools.texts[part])
             rows = np.tile(some.candidates.names, len(queries))
             tables = Tables(served.prepared(some.tools, self._of_states), rows, self._of_states)
-            phi[:, part] = served(some.asked(queries, previous), tables).reshape(
-                len(queries), -1, len(features.configs)
-            )
-        return phi.reshape(-1, len(features.configs))
+            columns = served(some.asked(queries, previous), tables, are_whole_lists=False)
+            phi[:, part] = columns.reshape(len(queries), -1, len(features.configs))
+        return features.beside_best(phi.reshape(-1, len(features.configs)), offer.asked(queries, previous).offsets)
 
     def columns(self, features: FittedFeatures, candidates: Candidates) -> FloatArray:
         """The columns of queries with tools of their own."""

@@ -1,0 +1,98 @@
+"""Columns that mean the same in any catalogue: how near a tool's own texts come to the best of its list.
+
+A score of BM25 or a cosine is large in one catalogue and small in another. Divided by the largest of the list
+(`beside_best`) it says the same among 2 candidates and among 2,000. None of these columns reads a label.
+"""
+
+from ltr.arrays import FloatArray, State
+from ltr.data.candidates import Candidates
+from ltr.data.groups import Groups
+from ltr.features.character_ngrams import TOOL_GRAMS, character_overlap, tool_grams
+from ltr.features.clauses import query_clauses
+from ltr.features.distinct_tools import distinct_tools
+from ltr.features.feature_context import Context
+from ltr.features.precomputed_tables import ToolList, tools_of_rows
+from ltr.features.registry import feature
+from ltr.features.state_learners import Counted
+from ltr.features.tool_prototypes import clause_relevance, text_vectors
+from ltr.features.tool_vector_products import ToolVectors
+from ltr.features.tool_word_overlap import (
+    Bm25Table,
+    bm25_of_rows,
+    bm25_table,
+    count_words,
+    frequencies_state,
+)
+from ltr.features.row_queries import row_queries
+from ltr.files.mergeable_tables import Part
+
+
+def described(tools: ToolList) -> tuple[str, ...]:
+    """Return all that is known of each tool: its name, description and inputs."""
+    texts = zip(tools.plain_texts, tools.texts, strict=True)
+    return tuple(f"{plain} {text.inputs}" if text.inputs else plain for plain, text in texts)
+
+
+def count_descriptions(groups: Groups, context: Context) -> Part:
+    """Count the words of each distinct tool, its inputs included."""
+    return count_words(described(context.shared(tools_of_rows, groups.candidates)[0]), context)
+
+
+def description_words(tools: ToolList, state: State, context: Context) -> Bm25Table:
+    """Prepare what each word of name, description and inputs adds."""
+    return bm25_table(described(tools), state, context)
+
+
+@feature(
+    "tool.near_words",
+    "rel",
+    fit=Counted(count_descriptions, frequencies_state),
+    prepare=description_words,
+    title="words shared with its texts, beside the best",
+    is_beside_best=True,
+)
+def near_words(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """BM25 of the query's words against name, description and inputs, divided by the largest of the list."""
+    return bm25_of_rows(candidates, context)
+
+
+@feature(
+    "tool.near_letters",
+    "rel",
+    fit=TOOL_GRAMS,
+    prepare=tool_grams,
+    title="letters shared with its text, beside the best",
+    is_beside_best=True,
+)
+def near_letters(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """tool.char divided by the largest of the list."""
+    return character_overlap(candidates, state, context)
+
+
+@feature(
+    "tool.near_text",
+    "rel",
+    prepare=text_vectors,
+    queries=query_clauses,
+    documents=distinct_tools,
+    title="query is like its text, beside the best",
+    is_beside_best=True,
+)
+def near_text(candidates: Candidates, state: None, context: Context) -> FloatArray:
+    """cos(e(query), e(text)) divided by the largest of the list."""
+    queries, vectors = context.shared(query_clauses, candidates).queries_alone(), context.vectors[query_clauses]
+    return context.prepared(ToolVectors).best(queries, vectors, row_queries(candidates), context.tools)
+
+
+@feature(
+    "tool.near_clause",
+    "rel",
+    prepare=text_vectors,
+    queries=query_clauses,
+    documents=distinct_tools,
+    title="a part of the query is like its text, beside the best",
+    is_beside_best=True,
+)
+def near_clause(candidates: Candidates, state: None, context: Context) -> FloatArray:
+    """tool.clause divided by the largest of the list."""
+    return clause_relevance(candidates, state, context)

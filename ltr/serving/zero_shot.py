@@ -1,0 +1,107 @@
+"""A router before there is a log: columns of the tools' own texts, weighed as other catalogues taught."""
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final, Literal
+
+import msgspec
+import numpy as np
+
+from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.catalogues.tools import ToolCatalogue, read_tools
+from ltr.data.catalogues.tools_in_memory import offered_tools
+from ltr.data.groups import Groups
+from ltr.encoders.cached_encoder import CachedEncoder
+from ltr.encoders.registry import AUTO, best_installed
+from ltr.data.value_excerpts import excerpt
+from ltr.errors import UsageError
+from ltr.features.crossfit import encoded_texts
+from ltr.features.fitted_features import FittedFeatures
+from ltr.features.learned_states import fit_states
+from ltr.features.registry import FeatureConfig
+from ltr.files.path_arguments import AnyPath
+from ltr.serving.router import Router
+from ltr.storage.training_record import TrainingRecord
+from ltr.training.config import TrainConfig
+
+FORMAT: Final = "ltr-zero-shot/1"
+
+
+class ZeroShotWeights(msgspec.Struct, frozen=True):
+    """The shipped weights: of each encoder the weight of each column, and the digests of what taught them."""
+
+    format: Literal["ltr-zero-shot/1"]
+    encoders: dict[str, dict[str, float]]
+    made_of: dict[str, str]
+
+
+@cache
+def shipped_weights() -> ZeroShotWeights:
+    """Return the weights that `scripts/study foreign --write` made."""
+    content = files("ltr.serving").joinpath("zero_shot.json").read_bytes()
+    return msgspec.json.decode(content, type=ZeroShotWeights)
+
+
+def search(tools: AnyPath | Iterable[object], encoder: str = AUTO) -> Router:
+    """Return a router over the tools that needs no training.
+
+    Its columns compare a query with the names and texts of the tools; what weighs them was learned on public
+    catalogues. Train on a log of your own as soon as there is one: `ltr.train`.
+
+    Parameters
+    ----------
+    tools
+        A catalogue file, or a list of MCP, OpenAI or Anthropic tool objects.
+    encoder
+        `hash`, `static` or `minilm`; `auto` takes the best that is installed.
+
+    Raises
+    ------
+    UsageError
+        Where there are no weights for the encoder.
+
+    Examples
+    --------
+    >>> tools = [{"name": "get_weather", "description": "Weather of a city"}, {"name": "send_mail"}]
+    >>> [choice.candidate for choice in search(tools, encoder="hash").rank("will the weather be good?", k=1)]
+    ['get_weather']
+    """
+    if isinstance(tools, str | os.PathLike):
+        return zero_shot_router(read_tools(tools), encoder)
+    offered = offered_tools(tools)
+    catalogue = dict(zip(offered.names, offered.texts, strict=True))
+    return zero_shot_router(catalogue, encoder, tool_objects=offered.objects)
+
+
+def zero_shot_router(
+    catalogue: ToolCatalogue, encoder: str = AUTO, *, tool_objects: tuple[object, ...] = ()
+) -> Router:
+    """Return the router over a catalogue with the shipped weights."""
+    if not catalogue:
+        raise UsageError("no tools to choose from; at least one is needed")
+    name, shipped = best_installed() if encoder == AUTO else encoder, shipped_weights().encoders
+    if name not in shipped:
+        problem = f"without training there are no weights for the encoder {excerpt(name)}"
+        raise UsageError(f"{problem}; one of {', '.join(shipped)} is needed, or a run")
+    return router_of(catalogue, name, shipped[name], tool_objects=tool_objects)
+
+
+def router_of(
+    catalogue: ToolCatalogue, encoder: str, weights: Mapping[str, float], *, tool_objects: tuple[object, ...] = ()
+) -> Router:
+    """Return a router with these weights; how rare a word is, the catalogue alone decides."""
+    candidates, configs = tool_candidates("", catalogue), tuple(map(FeatureConfig, weights))
+    cached = CachedEncoder.fitted(encoder, encoded_texts(candidates))
+    states = fit_states(configs, Groups(candidates, np.zeros(len(catalogue)), candidates.offsets), cached)
+    return Router(
+        "tool",
+        tuple(weights),
+        np.array(list(weights.values())),
+        FittedFeatures("tool", configs, states, cached),
+        TrainConfig(trainer="newton"),
+        TrainingRecord(),
+        tools=catalogue,
+        tool_objects=tool_objects,
+    )

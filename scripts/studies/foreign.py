@@ -1,0 +1,183 @@
+"""What columns are worth on catalogues that training never saw, and the weights that ship with the zero-shot router.
+
+A FOLDER holds catalogues (NAME.tools.json.gz beside NAME.queries.jsonl.gz, lines of {"query", "relevant"}), or is a set
+of samples. Of each set 400 queries are drawn, and the whole catalogue is ranked. Each column alone comes first; then
+BM25, letters and cosine together; then weights that were learned without the set, pulled towards the centre where
+words, letters and meaning weigh the same. `--write` learns from all sets and writes what ships.
+"""
+
+import gzip
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ltr.arrays import offsets_of
+from ltr.data.catalogues.tools import read_tools
+from ltr.data.groups import read_groups
+from ltr.data.tool_texts import ToolText
+from ltr.serving import zero_shot
+
+QUERIES, SEED = 400, 0
+L2 = 0.01  # of sixteen settings that left one catalogue out the middle of those that did best with every encoder
+NEAREST = 60  # wrong tools of a query from which weights are learned
+CENTRE = {"tool.near_words": 3.0, "tool.near_letters": 3.0, "tool.name": 0.0}
+CENTRE_OF_MEANING = {"tool.near_text": 1.5, "tool.near_clause": 1.5}
+ALONE = ("tool.bm25", "tool.char", "tool.clause_char", "tool.name", "tool.rel", "tool.clause")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Tools, queries, and which tools are right: a row a query, a column a tool."""
+
+    name: str
+    tools: dict[str, ToolText]
+    queries: list[str]
+    is_right: np.ndarray
+    digest: str
+
+    def columns(self, names, encoder):
+        """Columns of every query and tool, (queries, tools, columns); the catalogue alone decides all states."""
+        router = zero_shot.router_of(self.tools, encoder, dict.fromkeys(names, 1.0))
+        offer = router.known.own_offer(self.tools, ())
+        columns = [router.known.phi(router.fitted, offer, [query], None) for query in self.queries]
+        return np.array(columns, dtype=np.float32)
+
+
+def options(parser):
+    """Options of the command line."""
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--encoder", nargs="+", default=["hash"], help="(default: hash)")
+    parser.add_argument("--write", action="store_true", help="write the weights that ship, learned from all sets")
+
+
+def main(*, folders, encoder, write):
+    """A table an encoder."""
+    sets = [one for folder in folders for one in catalogues(folder)]
+    shipped = {}
+    for name in encoder:
+        print(f"Top-1, {name:8}{''.join(f'{one.name[:9]:>10}' for one in sets)}{'mean':>8}", flush=True)
+        shipped[name] = study(sets, name)
+    if write:
+        made_of = {one.name: one.digest for one in sets}
+        content = {"format": zero_shot.FORMAT, "encoders": shipped, "made_of": made_of}
+        Path(zero_shot.__file__).with_name("zero_shot.json").write_text(json.dumps(content, indent=1) + "\n")
+    return 0
+
+
+def study(sets, encoder):
+    """Print the table; the weights of all sets come back."""
+    centre = CENTRE if encoder == "hash" else CENTRE | CENTRE_OF_MEANING
+    phi, alone = ([one.columns(names, encoder) for one in sets] for names in (centre, ALONE))
+    for place, column in enumerate(ALONE):
+        show(column, sets, [values[..., place] for values in alone])
+    three = ("tool.bm25", "tool.char") + (() if encoder == "hash" else ("tool.rel",))
+    used = [values[..., [ALONE.index(column) for column in three]] for values in alone]
+    show("equal sum of z", sets, [standardised(values).sum(axis=2) for values in used])
+    show("reciprocal ranks", sets, [(1 / (61 + places(values))).sum(axis=2) for values in used])
+    pulls = np.array(list(centre.values()))
+    show("the centre", sets, [values @ pulls for values in phi])
+    rows = [training_rows(one, values) for one, values in zip(sets, phi, strict=True)]
+    held = [weights([other for other in rows if other is not own], pulls) for own in rows]
+    show("learned without it", sets, [values @ w for values, w in zip(phi, held, strict=True)])
+    return dict(zip(centre, weights(rows, pulls).round(4).tolist(), strict=True))
+
+
+def show(title, sets, scores):
+    """A line: Top-1 of each set, ties by their expectation."""
+    of_sets = [top1(values, one.is_right) for values, one in zip(scores, sets, strict=True)]
+    print(f"{title:22}{''.join(f'{value:10.3f}' for value in of_sets)}{np.mean(of_sets):8.4f}", flush=True)
+
+
+def top1(scores, is_right):
+    """How often a right tool has the largest score."""
+    is_first = scores >= scores.max(axis=1, keepdims=True) - 1e-12
+    return float(((is_first & is_right).sum(axis=1) / is_first.sum(axis=1)).mean())
+
+
+def standardised(values):
+    """Each column less its mean over the tools, over its deviation."""
+    return (values - values.mean(axis=1, keepdims=True)) / (values.std(axis=1, keepdims=True) + 1e-9)
+
+
+def places(values):
+    """The place of each tool by each column, from 0."""
+    return np.argsort(np.argsort(-values, axis=1, kind="stable"), axis=1, kind="stable")
+
+
+def training_rows(one, phi):
+    """Of each right tool its columns less those of the nearest wrong ones, and its weight: the mean over queries."""
+    nearness, rows, shares = standardised(phi).sum(axis=2), [], []
+    for values, near, is_right in zip(phi, nearness, one.is_right, strict=True):
+        wrong = np.flatnonzero(~is_right)
+        wrong = wrong[np.argsort(-near[wrong], kind="stable")[:NEAREST]]
+        for right in np.flatnonzero(is_right):
+            rows.append(values[wrong] - values[right])
+            shares.append(1 / (len(phi) * is_right.sum()))
+    return rows, np.array(shares)
+
+
+def weights(sets, centre):
+    """The optimum of the mean over sets of log(1 + sum exp(wrong - right)), with L2 times |w - centre|^2."""
+    from scipy.optimize import minimize
+
+    stacked = np.concatenate([row for rows, _ in sets for row in rows])
+    starts = offsets_of([len(row) for rows, _ in sets for row in rows])
+    shares = np.concatenate([own for _, own in sets]) / len(sets)
+
+    def objective(w):
+        scores = stacked @ w
+        largest = np.maximum(np.maximum.reduceat(scores, starts[:-1]), 0.0)
+        powers = np.exp(scores - largest.repeat(np.diff(starts)))
+        totals = np.add.reduceat(powers, starts[:-1]) + np.exp(-largest)
+        slopes = powers * (shares / totals).repeat(np.diff(starts))
+        loss = float(shares @ (largest + np.log(totals))) + L2 * float((w - centre) @ (w - centre))
+        return loss, slopes @ stacked + 2 * L2 * (w - centre)
+
+    return minimize(objective, centre, jac=True, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-9}).x
+
+
+def catalogues(folder):
+    """The sets of a folder."""
+    listed = sorted(folder.glob("*.tools.json.gz"))
+    if not listed:
+        yield of_samples(folder)
+    for path in listed:
+        queries = path.with_name(path.name.replace(".tools.json.gz", ".queries.jsonl.gz"))
+        lines = [json.loads(line) for line in gzip.decompress(queries.read_bytes()).splitlines()]
+        pairs = [(line["query"], line["relevant"]) for line in lines]
+        yield catalogue(path.name.partition(".")[0], read_tools(path), pairs, [path, queries])
+
+
+def of_samples(folder):
+    """The training queries of a set of samples, with the tools of all its files."""
+    files = [path for path in (folder / "train.jsonl.gz", folder / "test.jsonl.gz") if path.exists()]
+    listed = folder / "tools.json"
+    groups = [read_groups(str(path)) for path in files]
+    tools = read_tools(listed) if listed.exists() else {}
+    for one in groups if not tools else ():
+        candidates = one.candidates
+        for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
+            tools.setdefault(candidates.name_texts[name], candidates.tool_texts[text])
+    candidates, bounds = groups[0].candidates, groups[0].offsets
+    pairs = []
+    for group, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
+        right = candidates.names[first:last][groups[0].labels[first:last] > 0]
+        query = candidates.query_texts[candidates.queries[group]]
+        pairs.append((query, [candidates.name_texts[name] for name in right.tolist()]))
+    return catalogue(folder.name, tools, pairs, [*files[:1], *([listed] if listed.exists() else files[1:])])
+
+
+def catalogue(name, tools, pairs, files):
+    """The set of the pairs of a query and its right tools, as many as are drawn."""
+    code = {tool: place for place, tool in enumerate(tools)}
+    usable = [(query, [code[tool] for tool in right if tool in code]) for query, right in pairs]
+    usable = [pair for pair in usable if pair[1]]
+    drawn = np.sort(np.random.default_rng(SEED).permutation(len(usable))[:QUERIES])
+    is_right = np.zeros((len(drawn), len(tools)), dtype=bool)
+    for row, place in enumerate(drawn.tolist()):
+        is_right[row, usable[place][1]] = True
+    digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)).hexdigest()
+    return Catalogue(name, dict(tools), [usable[place][0] for place in drawn.tolist()], is_right, digest)
