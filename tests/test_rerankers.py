@@ -63,6 +63,8 @@ def choose(place, run):
             return RerankerChoice("command", {"arguments": [sys.executable, "-c", ANSWERING]})
         if spelling == "model:RUN":
             return RerankerChoice(f"model:{run}")
+        if spelling == "zero-shot:ENCODER":
+            return RerankerChoice("zero-shot:hash")
         if spelling.startswith(("cross-encoder", "sentence-transformers")):
             pytest.importorskip("sentence_transformers")
             start = spelling.partition(":")[0]

@@ -122,7 +122,7 @@ def opened_router(model: str | None, tools: str | None, graphs: str | None, enco
         raise UsageError("name a run or model.json, or --tools FILE to rank untrained")
     if graphs is not None:
         raise UsageError("graphs are ranked by a trained run; name one")
-    return search(tools) if encoder is None else search(tools, encoder)
+    return search(tools, encoder or "auto")
 
 
 def answers_to_samples(

@@ -64,7 +64,7 @@ RERANKERS: Registry[RerankerKind] = Registry(
         "ltr.rerankers.bm25": ("bm25",),
         "ltr.rerankers.cross_encoders": ("cross-encoder:NAME_OR_PATH",),
         "ltr.rerankers.random_and_oracle": ("random", "oracle"),
-        "ltr.rerankers.trained_router": ("model:RUN",),
+        "ltr.rerankers.trained_router": ("model:RUN", "zero-shot:ENCODER"),
     },
 )
 

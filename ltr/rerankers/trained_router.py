@@ -1,4 +1,4 @@
-"""A trained router as a reranker."""
+"""A router as a reranker: that of a run, or the one that needs no training."""
 
 import os
 from dataclasses import replace
@@ -12,6 +12,7 @@ from ltr.rerankers.documents import Documents
 from ltr.rerankers.indexed_encoder import IndexedEncoder
 from ltr.rerankers.registry import Reranker, Setting, reranker
 from ltr.serving.router import Router, load
+from ltr.serving.zero_shot import untrained, weights_digest
 from ltr.storage.model_file import model_digest
 
 
@@ -26,6 +27,15 @@ def missing_run(run: str, setting: Setting) -> str:
 def trained_reranker(setting: Setting, run: str) -> Reranker:
     """The score of a trained run: its features are computed for each query, its candidates' texts are encoded once."""
     return TrainedReranker(load(run), model_digest(run), setting.collection)
+
+
+@reranker("zero-shot:ENCODER")
+def zero_shot_reranker(setting: Setting, encoder: str) -> Reranker:
+    """The router that needs no training, as `ltr.search` makes it of all candidates of the data."""
+    candidates = setting.collection.candidates
+    if candidates.kind != "tool":
+        raise DataError(f"without training tools are ranked; the candidates are {candidates.kind}s")
+    return TrainedReranker(untrained(candidates, encoder), weights_digest(), setting.collection)
 
 
 class TrainedReranker:

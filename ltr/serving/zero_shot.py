@@ -1,7 +1,9 @@
 """A router before there is a log: columns of the tools' own texts, weighed as other catalogues taught."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Final, Literal
@@ -9,6 +11,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
+from ltr.data.candidates import Candidates
 from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.catalogues.tools_in_memory import offered_tools
@@ -40,8 +43,16 @@ class ZeroShotWeights(msgspec.Struct, frozen=True):
 @cache
 def shipped_weights() -> ZeroShotWeights:
     """Return the weights that `scripts/study foreign --write` made."""
-    content = files("ltr.serving").joinpath("zero_shot.json").read_bytes()
-    return msgspec.json.decode(content, type=ZeroShotWeights)
+    return msgspec.json.decode(_content(), type=ZeroShotWeights)
+
+
+def weights_digest() -> str:
+    """Return the digest of the shipped weights: the revision of what ranks by them."""
+    return f"sha256:{hashlib.sha256(_content()).hexdigest()}"
+
+
+def _content() -> bytes:
+    return files("ltr.serving").joinpath("zero_shot.json").read_bytes()
 
 
 def search(tools: AnyPath | Iterable[object], encoder: str = AUTO) -> Router:
@@ -81,27 +92,17 @@ def zero_shot_router(
     """Return the router over a catalogue with the shipped weights."""
     if not catalogue:
         raise UsageError("no tools to choose from; at least one is needed")
+    return replace(untrained(tool_candidates("", catalogue), encoder), tools=catalogue, tool_objects=tool_objects)
+
+
+def untrained(candidates: Candidates, encoder: str = AUTO, weights: Mapping[str, float] | None = None) -> Router:
+    """Return a router with the shipped weights, or others; how rare a word is, the tools of the candidates decide."""
     name, shipped = best_installed() if encoder == AUTO else encoder, shipped_weights().encoders
-    if name not in shipped:
+    if weights is None and name not in shipped:
         problem = f"without training there are no weights for the encoder {excerpt(name)}"
         raise UsageError(f"{problem}; one of {', '.join(shipped)} is needed, or a run")
-    return router_of(catalogue, name, shipped[name], tool_objects=tool_objects)
-
-
-def router_of(
-    catalogue: ToolCatalogue, encoder: str, weights: Mapping[str, float], *, tool_objects: tuple[object, ...] = ()
-) -> Router:
-    """Return a router with these weights; how rare a word is, the catalogue alone decides."""
-    candidates, configs = tool_candidates("", catalogue), tuple(map(FeatureConfig, weights))
-    cached = CachedEncoder.fitted(encoder, encoded_texts(candidates))
-    states = fit_states(configs, Groups(candidates, np.zeros(len(catalogue)), candidates.offsets), cached)
-    return Router(
-        "tool",
-        tuple(weights),
-        np.array(list(weights.values())),
-        FittedFeatures("tool", configs, states, cached),
-        TrainConfig(trainer="newton"),
-        TrainingRecord(),
-        tools=catalogue,
-        tool_objects=tool_objects,
-    )
+    used = shipped[name] if weights is None else weights
+    configs, cached = tuple(map(FeatureConfig, used)), CachedEncoder.fitted(name, encoded_texts(candidates))
+    states = fit_states(configs, Groups(candidates, np.zeros(len(candidates.names)), candidates.offsets), cached)
+    features, w = FittedFeatures("tool", configs, states, cached), np.array(list(used.values()))
+    return Router("tool", tuple(used), w, features, TrainConfig(trainer="newton"), TrainingRecord())

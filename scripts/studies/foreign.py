@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ltr.arrays import offsets_of
+from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.data.tool_texts import ToolText
@@ -40,7 +41,7 @@ class Catalogue:
 
     def columns(self, names, encoder):
         """Columns of every query and tool, (queries, tools, columns); the catalogue alone decides all states."""
-        router = zero_shot.router_of(self.tools, encoder, dict.fromkeys(names, 1.0))
+        router = zero_shot.untrained(tool_candidates("", self.tools), encoder, dict.fromkeys(names, 1.0))
         offer = router.known.own_offer(self.tools, ())
         columns = [router.known.phi(router.fitted, offer, [query], None) for query in self.queries]
         return np.array(columns, dtype=np.float32)
