@@ -104,9 +104,13 @@ def name(candidates, state, context):
     return np.where(is_contained, 1.0, np.minimum(shares, 1.0))
 
 
-def bm25(candidates, state, context):
+def bm25(candidates, state, context, *, has_inputs=False):
     tools, lexicon = context.shared(distinct_tools, candidates), context.lexicon
-    words, _ = lexicon.words(tools.texts), lexicon.words(candidates.query_texts)
+    texts = tools.texts
+    if has_inputs:
+        inputs = dict(zip(tools.codes.tolist(), candidates.texts.tolist(), strict=True))
+        texts = [f"{text} {candidates.tool_texts[inputs[tool]].inputs}" for tool, text in enumerate(texts)]
+    words, _ = lexicon.words(texts), lexicon.words(candidates.query_texts)
     owners, codes, times = words.counted(len(lexicon))
     weights = idf(state, lexicon)
     lengths = words.lengths / max(state["length"], 1.0)
@@ -193,6 +197,21 @@ def ridge(candidates, state, context):
     return np.where(places >= 0, scores[row_queries(candidates), places], 0)
 
 
+def beside_best(column):
+    """The column with each list's values divided by the largest of the list."""
+
+    def near(candidates, state, context):
+        lists = np.split(column(candidates, state, context), candidates.offsets[1:-1])
+        return np.concatenate([[value / max(of) if max(of) > 0 else 0.0 for value in of] for of in lists])
+
+    return near
+
+
+def text(candidates, state, context):
+    vectors = context.encoder.encode(context.shared(distinct_tools, candidates).texts, "document")
+    return best_cosines(candidates, context.encoder, vectors, context, is_whole=True)
+
+
 COLUMNS = {
     "tool.proto": proto,
     "tool.query_proto": partial(proto, is_whole=True),
@@ -207,4 +226,8 @@ COLUMNS = {
     "tool.words": words,
     "tool.bm25": bm25,
     "tool.ridge": ridge,
+    "tool.near_words": beside_best(partial(bm25, has_inputs=True)),
+    "tool.near_letters": beside_best(char),
+    "tool.near_text": beside_best(text),
+    "tool.near_clause": beside_best(clause),
 }

@@ -8,7 +8,6 @@ import pytest
 
 import ltr
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.tool_texts import ToolText
 from ltr.errors import UsageError
 from ltr.features.fitted_features import beside_best
 from ltr.features.registry import FEATURES
@@ -114,7 +113,7 @@ def test_the_command_line_ranks_tools_of_a_file_without_a_model(cli):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    "arguments, problem",
     [
         (["anything"], "anything: no such run; name a run before the QUERY, or --tools FILE to rank untrained"),
         (["--tools", "tools.json"], "give a QUERY, or --samples FILE"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.config_of_flags import configured
-from ltr.cli.options import AllowDownload, Code, Encoder, Graphs, Shown, Tools, Verbose, fetch_encoder, given_keys
+from ltr.cli.options import AllowDownload, Code, Graphs, Shown, Tools, Verbose, fetch_encoder, given_keys
 from ltr.cli.output import Format, aligned_lines, chosen_format, columns_of_terminal, emphasis, json_text, say, warn
 from ltr.cli.output import show_tsv as table_of
 from ltr.errors import FileError, UsageError, count
@@ -40,7 +40,10 @@ def rank_command(
     ] = None,
     tools: Tools = None,
     graphs: Graphs = None,
-    encoder: Encoder = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option("--encoder", help="Without a model: hash, static or minilm; default: the best installed."),
+    ] = None,
     previous: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +62,10 @@ def rank_command(
     shown: Shown = None,
     verbose: Verbose = False,
 ) -> None:
-    """Rank tools or teams of agents for a QUERY, the lines of stdin, or samples; untrained with --tools alone."""
+    """Rank tools or teams of agents for a QUERY, the lines of stdin, or samples.
+
+    Without a MODEL the tools of --tools are ranked by their texts alone, untrained.
+    """
     words = [word for word in (model, query) if word is not None]
     model, query = model_and_query(words, has_samples=samples is not None, has_tools=tools is not None)
     if samples is not None and previous is not None:

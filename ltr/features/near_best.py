@@ -13,6 +13,7 @@ from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
 from ltr.features.precomputed_tables import ToolList, tools_of_rows
 from ltr.features.registry import feature
+from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
 from ltr.features.tool_prototypes import clause_relevance, text_vectors
 from ltr.features.tool_vector_products import ToolVectors
@@ -23,7 +24,6 @@ from ltr.features.tool_word_overlap import (
     count_words,
     frequencies_state,
 )
-from ltr.features.row_queries import row_queries
 from ltr.files.mergeable_tables import Part
 
 

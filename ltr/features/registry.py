@@ -100,7 +100,8 @@ def feature(
     `prepare` is a function of (tools, state, context) that returns what the tools of a catalogue alone decide, an array
     with a row for each tool or a `Table`; it is called once for each tool. The column finds it in `context.table`, and
     the row of each candidate in `context.tools`; the texts of `documents` are then encoded for the fit alone.
-    With `is_beside_best` the values are divided by the largest of their list. Without a title the name stands in tables.
+    With `is_beside_best` the values are divided by the largest of their list. Without a title the name stands in
+    tables.
     """
     prefix, dot, _ = name.partition(".")
     if prefix not in get_args(Kind) or not dot:

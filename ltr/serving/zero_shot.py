@@ -16,9 +16,9 @@ from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.groups import Groups
+from ltr.data.value_excerpts import excerpt
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.registry import AUTO, best_installed
-from ltr.data.value_excerpts import excerpt
 from ltr.errors import UsageError
 from ltr.features.crossfit import encoded_texts
 from ltr.features.fitted_features import FittedFeatures
@@ -78,6 +78,7 @@ def search(tools: AnyPath | Iterable[object], encoder: str = AUTO) -> Router:
     >>> tools = [{"name": "get_weather", "description": "Weather of a city"}, {"name": "send_mail"}]
     >>> [choice.candidate for choice in search(tools, encoder="hash").rank("will the weather be good?", k=1)]
     ['get_weather']
+
     """
     if isinstance(tools, str | os.PathLike):
         return zero_shot_router(read_tools(tools), encoder)
@@ -86,9 +87,7 @@ def search(tools: AnyPath | Iterable[object], encoder: str = AUTO) -> Router:
     return zero_shot_router(catalogue, encoder, tool_objects=offered.objects)
 
 
-def zero_shot_router(
-    catalogue: ToolCatalogue, encoder: str = AUTO, *, tool_objects: tuple[object, ...] = ()
-) -> Router:
+def zero_shot_router(catalogue: ToolCatalogue, encoder: str = AUTO, *, tool_objects: tuple[object, ...] = ()) -> Router:
     """Return the router over a catalogue with the shipped weights."""
     if not catalogue:
         raise UsageError("no tools to choose from; at least one is needed")

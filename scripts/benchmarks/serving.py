@@ -24,11 +24,14 @@ from ltr.experiments.single_run import run_and_save
 from ltr.serving.pack import recall_of
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.serving.tool_offer import Offer
+from ltr.serving.zero_shot import zero_shot_router
 from subcommands import ROOT, at_least
 from tests.plain_columns import plain_column
 
 SIZES = [10, 100, 1_000, 10_000, 100_000]
 LISTS, ROWS = (10, 464), 40_000
+OWN_TOOLS = ROOT / "data/tools/tools.json"
+UNTRAINED = "untrained:"  # before an encoder, in the place of a run
 PLAIN_ROWS = 3_000  # computed pair by pair
 
 
@@ -39,28 +42,39 @@ def options(parser):
     parser.add_argument("--encoder", default="hash", help="(default: %(default)s)")
     parser.add_argument("--exact", type=at_least(0), default=16, help="queries that a cut is compared on")
     parser.add_argument("--texts", choices=("halves", "words"), default="halves", help="of tools that are not ours")
+    parser.add_argument("--zero-shot", action="store_true", help="the router that needs no training")
     parser.add_argument("--run", help="what a process of its own gets: a run, and one size")
 
 
-def main(*, sizes, queries, encoder, exact, texts, run):
+def main(*, sizes, queries, encoder, exact, texts, zero_shot, run):
     """A line a size, then rows a CPU second."""
     if run:
         print(json.dumps(measured(run, sizes[0], queries, exact, texts)))
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder, "run")
-        run_and_save(ltr.load_config(str(ROOT / "configs/tools-recommended.yaml"), [f"encoder={encoder}"]), home)
+        home = f"{UNTRAINED}{encoder}" if zero_shot else Path(folder, "run")
+        if not zero_shot:
+            run_and_save(ltr.load_config(str(ROOT / "configs/tools-recommended.yaml"), [f"encoder={encoder}"]), home)
         for size in sizes:
             same = ("--queries", queries, "--exact", exact, "--encoder", encoder, "--texts", texts)
             done = in_own_process("serving", "--run", home, "--sizes", size, *same)
             if done.returncode:
                 sys.exit(done.stderr)
             print(json.loads(done.stdout), flush=True)
-        router, asked = ltr.load(home), own_queries()
+        router, asked = router_of(str(home), OWN_TOOLS), own_queries()
         for length in LISTS:
             rate = rows_a_second(router, length, asked)
             print(f"lists of {length}: {rate:,.0f} rows a CPU second")
     return 0
+
+
+def router_of(run, tools):
+    """The router of a run, or the one that needs no training, over the tools."""
+    if run.startswith(UNTRAINED):
+        tools = ltr.read_tools(tools) if tools == OWN_TOOLS else tools
+        return zero_shot_router(tools, run.removeprefix(UNTRAINED))
+    loaded = ltr.load(run)
+    return loaded if tools == OWN_TOOLS else replace(loaded, tools=tools)
 
 
 def own_queries():
@@ -94,9 +108,9 @@ TEXTS = {"halves": two_halves, "words": drawn_words}
 def measured(run, size, queries, exact, kind):
     """The figures of one size."""
     texts, base = own_queries()[:queries], resident_mb("VmRSS")
-    loaded = ltr.load(run)
-    router = replace(loaded, tools=catalogue(size, loaded.tools, kind))
-    loading, _ = cpu_seconds(lambda: router.rank(texts[0]))
+    tools = catalogue(size, ltr.read_tools(OWN_TOOLS), kind)
+    loading, router = cpu_seconds(lambda: router_of(run, tools))
+    loading += cpu_seconds(lambda: router.rank(texts[0]))[0]
     router.rank_many(texts)
     milliseconds, start = [], time.process_time()
     for text in texts:
@@ -104,7 +118,7 @@ def measured(run, size, queries, exact, kind):
         router.rank(text)
         milliseconds.append((time.perf_counter() - begin) * 1000)
     cpu = (time.process_time() - start) / len(texts)
-    encoder = loaded.features.encoder
+    encoder = router.features.encoder
     clauses = [[text] for text in texts]
     encoding, _ = cpu_seconds(lambda: [encoder.encode_once(each, "query") for each in clauses])
     figures = {
@@ -113,7 +127,7 @@ def measured(run, size, queries, exact, kind):
         "p95 ms": round(float(np.percentile(milliseconds, 95)), 2),
         "CPU ms": round(cpu * 1000, 2),
         "of it encoder, at least": round(encoding / len(texts) * 1000, 2),
-        "first query CPU s": round(loading, 2),
+        "loading and first query CPU s": round(loading, 2),
         "peak MB above imports": round(resident_mb("VmHWM") - base),
         "MB above imports": round(resident_mb("VmRSS") - base),
     }

@@ -1,9 +1,10 @@
 """What columns are worth on catalogues that training never saw, and the weights that ship with the zero-shot router.
 
 A FOLDER holds catalogues (NAME.tools.json.gz beside NAME.queries.jsonl.gz, lines of {"query", "relevant"}), or is a set
-of samples. Of each set 400 queries are drawn, and the whole catalogue is ranked. Each column alone comes first; then
-BM25, letters and cosine together; then weights that were learned without the set, pulled towards the centre where
-words, letters and meaning weigh the same. `--write` learns from all sets and writes what ships.
+of samples. Of each set 400 queries are drawn, and the whole catalogue is ranked. Each column alone comes first (words:
+BM25 over name, description and inputs); then words, letters and the cosine of the text together; then weights that were
+learned without the set, pulled towards the centre where words, letters and meaning weigh the same. `--write` learns
+from all sets and writes what ships.
 """
 
 import gzip
@@ -26,7 +27,8 @@ L2 = 0.01  # of sixteen settings that left one catalogue out the middle of those
 NEAREST = 60  # wrong tools of a query from which weights are learned
 CENTRE = {"tool.near_words": 3.0, "tool.near_letters": 3.0, "tool.name": 0.0}
 CENTRE_OF_MEANING = {"tool.near_text": 1.5, "tool.near_clause": 1.5}
-ALONE = ("tool.bm25", "tool.char", "tool.clause_char", "tool.name", "tool.rel", "tool.clause")
+ALONE = ("tool.near_words", "tool.near_letters", "tool.clause_char", "tool.name", "tool.near_text", "tool.near_clause")
+AT_ONCE = 16  # queries
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,9 @@ class Catalogue:
         """Columns of every query and tool, (queries, tools, columns); the catalogue alone decides all states."""
         router = zero_shot.untrained(tool_candidates("", self.tools), encoder, dict.fromkeys(names, 1.0))
         offer = router.known.own_offer(self.tools, ())
-        columns = [router.known.phi(router.fitted, offer, [query], None) for query in self.queries]
-        return np.array(columns, dtype=np.float32)
+        blocks = [self.queries[first : first + AT_ONCE] for first in range(0, len(self.queries), AT_ONCE)]
+        columns = [router.known.phi(router.fitted, offer, block, None).astype(np.float32) for block in blocks]
+        return np.concatenate(columns).reshape(len(self.queries), len(self.tools), -1)
 
 
 def options(parser):
@@ -74,7 +77,7 @@ def study(sets, encoder):
     phi, alone = ([one.columns(names, encoder) for one in sets] for names in (centre, ALONE))
     for place, column in enumerate(ALONE):
         show(column, sets, [values[..., place] for values in alone])
-    three = ("tool.bm25", "tool.char") + (() if encoder == "hash" else ("tool.rel",))
+    three = ALONE[:2] + (() if encoder == "hash" else ("tool.near_text",))
     used = [values[..., [ALONE.index(column) for column in three]] for values in alone]
     show("equal sum of z", sets, [standardised(values).sum(axis=2) for values in used])
     show("reciprocal ranks", sets, [(1 / (61 + places(values))).sum(axis=2) for values in used])
