@@ -48,7 +48,7 @@ def description_words(tools: ToolList, state: State, context: Context) -> Bm25Ta
     "rel",
     fit=Counted(count_descriptions, frequencies_state),
     prepare=description_words,
-    title="words shared with its texts, beside the best",
+    title="words shared, beside the best",
     is_beside_best=True,
 )
 def near_words(candidates: Candidates, state: State, context: Context) -> FloatArray:
@@ -61,7 +61,7 @@ def near_words(candidates: Candidates, state: State, context: Context) -> FloatA
     "rel",
     fit=TOOL_GRAMS,
     prepare=tool_grams,
-    title="letters shared with its text, beside the best",
+    title="letters shared, beside the best",
     is_beside_best=True,
 )
 def near_letters(candidates: Candidates, state: State, context: Context) -> FloatArray:
@@ -75,7 +75,7 @@ def near_letters(candidates: Candidates, state: State, context: Context) -> Floa
     prepare=text_vectors,
     queries=query_clauses,
     documents=distinct_tools,
-    title="query is like its text, beside the best",
+    title="like its text, beside the best",
     is_beside_best=True,
 )
 def near_text(candidates: Candidates, state: None, context: Context) -> FloatArray:
@@ -90,7 +90,7 @@ def near_text(candidates: Candidates, state: None, context: Context) -> FloatArr
     prepare=text_vectors,
     queries=query_clauses,
     documents=distinct_tools,
-    title="a part of the query is like its text, beside the best",
+    title="part is like its text, beside the best",
     is_beside_best=True,
 )
 def near_clause(candidates: Candidates, state: None, context: Context) -> FloatArray:
