@@ -282,3 +282,10 @@ def test_offsets_are_those_of_lists(tmp_path, rows):
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
     rest, _ = removed(groups, 0.5, seed=3)
     assert rest.offsets.tolist() == offsets_of(np.diff(rest.offsets)).tolist()
+
+
+def test_the_recommended_recipe_learns_none_from_its_log_whatever_folds_choose(cli):
+    written("s.jsonl", with_none(tool_rows(range(25))))
+    cli.good("train", "s.jsonl", "--recommended", "--encoder", "hash", "-o", "run", "-q")
+    assert json.loads(Path("run/model.json").read_bytes())["none"]["source"] == "log"
+    assert ltr.load("run").rank("mail?").none is not None

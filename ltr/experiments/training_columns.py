@@ -88,7 +88,9 @@ class PreparedChoices:
 
     def prepared(self, choice: int, on_progress: OnProgress = silent) -> Prepared:
         """A choice with its phi."""
-        members = select(self._groups, self.choices[choice])
+        chosen, groups = self.choices[choice], self._groups
+        is_all = len(chosen) == len(groups.offsets) - 1
+        members = groups if is_all else select(groups, chosen)  # a part of them is without groups of none
         if self._fitting is None:
             return prepare(self._config, members, None)
         on_progress(Step("featurising"))
