@@ -28,8 +28,8 @@ from ltr.files.mergeable_tables import Part, all_merged, release
 from ltr.files.table_keys import digests, halves
 
 PENALTY = 0.25  # of the squared weights, where the likeness of a query to itself is 1
-MOST_QUERIES = 1 << 13  # whose equations are solved together
-MOST_AT_ONCE = 1 << 13  # whose equations are inverted, so that leaving some out needs no other solution: 256 MB
+MOST_AT_ONCE = 1 << 14  # queries whose equations are inverted, once for all folds: half a matrix, at most 1 GB
+MOST_QUERIES = 1 << 13  # that are left where there are more, and the equations of each fold are solved
 MOST_NUMBERS = 1 << 25  # of all tools together: 64 MB in half precision, four times as much when they are used
 LIKENESSES = 1 << 18  # of queries that are computed at once
 TRIMMED_AFTER = 32  # blocks of likenesses: then freed memory goes back
@@ -370,5 +370,5 @@ class _Without:
 
 
 def ridge_left_out(parts: Sequence[Part], *, penalty: Positive = PENALTY) -> LeftOutRidge | None:
-    """What the regressions say without some parts; None of more than MOST_AT_ONCE, which are solved each time."""
+    """What the regressions say without some parts; None of more than MOST_AT_ONCE: they are solved anew."""
     return LeftOutRidge.of(parts, penalty)
