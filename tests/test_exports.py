@@ -58,7 +58,7 @@ SIGNATURES = {
         "max_grade",
         "probability",
     ),
-    "feature": ("name", "family", "fit", "prepare", "queries", "documents", "title"),
+    "feature": ("name", "family", "fit", "prepare", "queries", "documents", "title", "is_beside_best"),
     "fit": ("phi", "labels", "offsets", "config", "weights", "score_offset", "prior", "valid", "on_epoch", "progress"),
     "import_samples": ("format_name", "files", "out", "options", "redact", "overwrite"),
     "init_from": ("source", "directory", "tools", "encoder", "seed", "overwrite", "on_progress"),
@@ -73,6 +73,7 @@ SIGNATURES = {
     "reranker": ("spelling", "absent", "is_reference"),
     "run": ("config", "on_progress", "resume", "shared"),
     "run_batch": ("runs", "root", "options", "metric", "on_progress", "on_end"),
+    "search": ("tools", "encoder"),
     "sweep": ("path", "overrides"),
     "train": (
         "samples",

@@ -141,7 +141,7 @@ def trained(tmp_path_factory):
     """The directory of a router of ten tools."""
     home = tmp_path_factory.mktemp("forks")
     samples = written(home / "s.jsonl", tool_rows(range(12)))
-    train = f"ltr.train({str(samples)!r}, out=sys.argv[1], encoder='letters', recommended=True)"
+    train = f"ltr.train({str(samples)!r}, out=sys.argv[1], encoder='letters', features=['tool.proto', 'tool.lift'])"
     assert printed(ENCODER.replace(LOADED, train), home) == ("", "")
     return home / "run"
 
