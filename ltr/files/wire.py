@@ -1,4 +1,4 @@
-"""Stdin and stdout as the two ends of a wire that nothing else reads or writes."""
+"""Stdin and stdout as a wire for messages, which nothing else reads from or prints on."""
 
 import os
 from collections.abc import Iterator
@@ -30,3 +30,9 @@ def wire() -> Iterator[tuple[BinaryIO, int]]:
         os.dup2(target, 1)
         os.close(source)
         os.close(target)
+
+
+def write(target: int, content: bytes) -> None:
+    """Write all of it, or wait: without a buffer, which would be flushed, and waited for, once more at the end."""
+    while content:
+        content = content[os.write(target, content) :]

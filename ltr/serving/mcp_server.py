@@ -1,7 +1,6 @@
 """A server of the Model Context Protocol on stdin and stdout: one tool, which finds tools."""
 
 import asyncio
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO, Final
@@ -13,7 +12,7 @@ from ltr.data.value_excerpts import excerpt
 from ltr.engines.deferred_signals import deferring
 from ltr.errors import LtrError, UsageError
 from ltr.files.installed_packages import install_line
-from ltr.files.wire import wire
+from ltr.files.wire import wire, write
 from ltr.serving import DEFAULT_K
 from ltr.serving.router import Router
 
@@ -158,9 +157,3 @@ def lines(source: BinaryIO) -> Iterator[bytes | None]:
         while is_long and line and not line.endswith(b"\n"):
             line = source.readline(PART)
         yield None if is_long else line
-
-
-def write(target: int, content: bytes) -> None:
-    """Write all of it, or wait: without a buffer, which would be flushed, and waited for, once more at the end."""
-    while content:
-        content = content[os.write(target, content) :]
