@@ -112,6 +112,13 @@ def test_the_command_line_ranks_tools_of_a_file_without_a_model(cli):
     assert json.loads(cli.good(*asked))["ranking"][0]["candidate"] == "sendMail"
 
 
+def test_a_query_may_have_the_name_of_a_directory(cli):
+    Path("tools.json").write_text(json.dumps({"tools": TOOLS}))
+    Path("weather").mkdir()
+    asked = "rank", "--tools", "tools.json", "weather", "--encoder", "hash", "-k", 1, "--format", "json"
+    assert json.loads(cli.good(*asked))["ranking"][0]["candidate"] == "get_weather"
+
+
 @pytest.mark.parametrize(
     "arguments, problem",
     [

@@ -109,9 +109,9 @@ def model_and_query(words: list[str], *, has_samples: bool, has_tools: bool) -> 
 
 
 def is_model(word: str) -> bool:
-    """Whether the word names a run or a model that is there."""
+    """Whether the word names a run directory or a model that is there."""
     path = Path(word)
-    return path.is_dir() or (path.is_file() and path.suffix == ".json")
+    return (path / "model.json").is_file() or (path.is_file() and path.suffix == ".json")
 
 
 def opened_router(model: str | None, tools: str | None, graphs: str | None, encoder: str | None) -> "Router":
