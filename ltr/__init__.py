@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ltr.evaluation.ranking import rank as rank
     from ltr.experiments.batch import run_batch as run_batch
     from ltr.experiments.pipeline import run as run
+    from ltr.experiments.refit import update as update
     from ltr.experiments.router_from_log import init_from as init_from
     from ltr.experiments.single_run import train as train
     from ltr.features.registry import feature as feature
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ltr.rerankers.registry import reranker as reranker
     from ltr.results.comparison import compare as compare
     from ltr.serving.answers import Answer as Answer
+    from ltr.serving.outcomes import Outcome as Outcome
     from ltr.serving.router import Router as Router
     from ltr.serving.router import load as load
     from ltr.serving.zero_shot import search as search
@@ -44,6 +46,8 @@ HOMES = {
     "Router": "ltr.serving.router",
     "search": "ltr.serving.zero_shot",
     "Answer": "ltr.serving.answers",
+    "Outcome": "ltr.serving.outcomes",
+    "update": "ltr.experiments.refit",
     "train": "ltr.experiments.single_run",
     "run": "ltr.experiments.pipeline",
     "RunConfig": "ltr.config.run",

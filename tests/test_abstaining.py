@@ -407,7 +407,7 @@ def test_outcomes_that_move_the_weights_take_the_promise_away(tmp_path):
     run_and_save(config, tmp_path / "r")
     router = ltr.load(tmp_path / "r")
     assert router.rank("what is the map?").warnings == ()
-    router.update("what is the map?", ["get_map", "get_mail"], right="get_map")
+    router.learn({"query": "what is the map?", "offered": ["get_map", "get_mail"], "right": "get_map"})
     lost = (f"{serving.UPDATED}: the promise of abstaining does not apply",)
     assert router.rank("what is the map?").warnings == lost
     assert ltr.load(tmp_path / "r").rank("what is the map?").warnings == lost

@@ -105,14 +105,6 @@ def test_a_feature_from_outside_writes_to_none_of_its_arguments(tmp_path):
         FEATURES._own.pop("tool.writes")
 
 
-def test_counts_of_names_and_labels_alone_are_made_of_the_features_that_read_no_more(tmp_path):
-    groups, configs = (
-        groups_of(tmp_path, tool_lines(traces=3)),
-        [FeatureConfig("tool.hist"), FeatureConfig("tool.ridge")],
-    )
-    assert list(learned_states.named_parts(configs, groups, LetterEncoder())) == ["tool.hist"]
-
-
 def test_an_encoder_learns_from_queries_and_from_what_the_candidates_are_described_by(tmp_path):
     candidates = groups_of(tmp_path, tool_lines(traces=3)).candidates
     texts = crossfit.encoded_texts(candidates)

@@ -92,6 +92,7 @@ SIGNATURES = {
         "settings",
     ),
     "trainer": ("name",),
+    "update": ("run", "outcomes", "forget", "tools", "on_progress"),
     "write_report": ("directories", "out", "seed", "made"),
 }
 

@@ -39,7 +39,7 @@ def test_a_pack_ranks_as_the_run(home, tmp_path):
     packed = pack(home / "tools", tmp_path / "pack")
     assert ltr.load(tmp_path / "pack").rank("mail?", k=None) == ltr.load(home / "tools").rank("mail?", k=None)
     assert sorted(packed.files) == sorted(path.name for path in (tmp_path / "pack").iterdir())
-    learned = {"model.json", "model.npz", "update.npz", "tools.jsonl"}
+    learned = {"model.json", "model.npz", "training.npz", "tools.jsonl"}
     assert set(packed.files) == {"README.md", "example.py", "run.json", *learned}
     assert packed.recall is None
     assert ltr.audit_run(tmp_path / "pack").findings == ()

@@ -17,7 +17,6 @@ from ltr.training.l2_path import exact_path
 from ltr.training.nonlinear_terms_of_shards import _sample, shard_terms
 from ltr.training.objective import cluster_spread, derivatives, slope
 from ltr.training.piecewise_linear_curves import Knots
-from ltr.training.quadratic_approximation import curvature, curvature_of
 from ltr.training.shard_training import diagnose_shards, fit_shards, path_of_shards
 from ltr.training.trainable_shards import ShardArrays, trainable_shards
 
@@ -181,13 +180,10 @@ def _gradient(data, group, w):
     return data.weights[group] * ((p / p.sum() - data.labels[rows] / data.labels[rows].sum()) @ data.phi[rows])
 
 
-def test_the_path_of_penalties_and_the_curvature_are_those_of_one_shard():
+def test_the_path_of_penalties_is_that_of_one_shard():
     data, config = sample(), replace(NEWTON, l2=(0.0, 0.01, 1.0))
     path = exact_path(*data.arrays, config, **data.fixed)
     np.testing.assert_allclose(path_of_shards(data.shards(3), config), path, **CLOSE)
-    model = fit(*data.arrays, NEWTON, **data.fixed)
-    expected = curvature(*data.arrays, NEWTON, model, **data.fixed)
-    np.testing.assert_allclose(curvature_of(trainable_shards(data.shards(3)), NEWTON, model), expected, rtol=1e-10)
 
 
 def test_shards_of_which_every_right_candidate_stands_apart_have_no_optimum():

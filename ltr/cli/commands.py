@@ -16,7 +16,11 @@ COMMANDS = {
     "train": ("train", "train_command", "Learn weights from SAMPLES; keep the run in OUT."),
     "evaluate": ("evaluate", "evaluate_command", "Measure how MODEL ranks the labelled SAMPLES."),
     "rank": ("rank", "rank_command", "Rank tools or teams of agents for a QUERY, the lines of stdin, or samples."),
-    "update": ("update", "update_command", "Learn from OUTCOMES of served queries, without the training data."),
+    "update": (
+        "update",
+        "update_command",
+        "Learn from OUTCOMES of served queries: columns, weights, and corrections on top.",
+    ),
     "run": ("run", "run_command", "Run CONFIGS and their sweeps; end in a leaderboard."),
     "compare": ("compare", "compare_command", "Compare RUNS query by query: differences, tests, what changed."),
     "bench": ("bench", "bench", "Measure the rerankers of CONFIG side by side."),

@@ -1,105 +1,93 @@
 """ltr update: what became of served queries, learned from."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ltr.cli.options import Code, Shown, Tools, Verbose
 from ltr.cli.output import Format, chosen_format, say, show_json, show_tsv, warn
-from ltr.errors import UsageError, count
+from ltr.errors import count
 from ltr.reporting.escaping import visible
+from ltr.reporting.number_formats import signed, span
 
 if TYPE_CHECKING:
-    from ltr.serving.learning_from_outcomes import Update
+    from ltr.experiments.refit import Refit
 
 
 def update_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory or pack.")],
     outcomes: Annotated[
-        str | None, typer.Argument(metavar="OUTCOMES", help="JSON lines of query, offered, right, chosen; - is stdin.")
+        str | None,
+        typer.Argument(metavar="OUTCOMES", help="JSON lines of query, offered, and right, wrong or none; - is stdin."),
     ] = None,
-    compact: Annotated[
-        bool, typer.Option("--compact", help="Merge all outcomes so far, so that the run loads quickly.")
-    ] = False,
+    forget: Annotated[
+        list[str] | None, typer.Option("--forget", help="Take an outcome, or a trace, back by its id; repeatable.")
+    ] = None,
     tools: Tools = None,
     code: Code = None,
     shown: Shown = None,
     verbose: Verbose = False,
 ) -> None:
-    """Learn from OUTCOMES of served queries, without the training data."""
+    """Learn from OUTCOMES of served queries: columns, weights, and corrections on top."""
+    from ltr.experiments.refit import update
     from ltr.serving.outcomes import read_outcomes
-    from ltr.serving.router import load
 
-    if outcomes is None and not compact:
-        raise UsageError("give OUTCOMES, --compact, or both")
-    router = load(run, tools=tools)
-    update = router.update_many([] if outcomes is None else list(read_outcomes(outcomes)))
-    if compact:
-        update = router.compact().after(update)
-    SHOW[chosen_format(shown)](update)
+    told = [] if outcomes is None else list(read_outcomes(outcomes))
+    refit = update(run, told, forget=forget or (), tools=tools)
+    SHOW[chosen_format(shown)](refit)
 
 
-def show_update(update: "Update") -> None:
-    """What was written, what was learned, and what the result does not know."""
+def show_update(refit: "Refit") -> None:
+    """What was written, what was learned, and how the test queries moved."""
+    update = refit.update
     for reason, number in update.skipped.items():
-        warn(f"left out: {reason} ({number:,})")
-    wrote = count(update.outcomes, "outcome")
-    say(f"wrote {wrote}; the run has {count(update.total, 'outcome')}, {update.folded:,} folded in")
-    if update.learned:
-        near = f"within {update.distance:.1g} of the optimum"
-        say(f"  the weights learned from {count(update.learned, 'outcome')} beside those folded in ({near})")
+        warn(f"left out: {visible(reason)} ({number:,})")
+    before = f", {update.known:,} known before" if update.known else ""
+    say(f"wrote {count(update.outcomes, 'outcome')}{before}; the run has {count(update.total, 'outcome')}")
     for number, what in (
-        (update.wrong_only, "only say what was wrong: offers are counted, the weights learn nothing"),
-        (update.none, f"say that nothing offered was right: {none_outcomes_text(update)}"),
-        (update.alone, "offered a single tool: counted, the weights learn nothing"),
+        (update.right, "say which tool is right"),
+        (update.wrong, "say what was wrong alone: offered and not right; the weights learn nothing of them"),
+        (update.none, "say that nothing offered was right: P(none) learns from them"),
     ):
         if number:
             say(f"  {number:,} {what}")
-    if update.held:
-        say(f"  {count(update.held, 'direction')} of the weights stay: the training data did not determine them")
-    if update.moved_columns:
-        say(f"  counts move the columns {visible(', '.join(update.moved_columns))}")
-    if update.still_columns:
-        say(f"  these stay as training left them: {visible(', '.join(update.still_columns))}")
-    say("  approximate: a quadratic stands for the training data; rows keep the columns they had when offered;")
-    say("  outcomes that are folded in count by their curvature; only tools that were offered are judged")
-
-
-def none_outcomes_text(update: "Update") -> str:
-    """What outcomes of none come to."""
-    if not update.none_learned:
-        return "weights and counts stay, and the model has no P(none) that could learn"
-    return f"weights and counts stay, P(none) learned from them and {update.none_learned - update.none:,} others"
-
-
-def numbers_of(update: "Update") -> dict[str, float]:
-    """The numbers by name."""
-    names = (
-        "outcomes",
-        "total",
-        "learned",
-        "wrong_only",
-        "none",
-        "none_learned",
-        "alone",
-        "folded",
-        "distance",
-        "held",
+    learned = (
+        "columns, weights and corrections"
+        if update.is_refit
+        else "corrections alone: no training queries are kept here"
     )
-    return {name: getattr(update, name) for name in names}
+    say(f"  learned anew: {learned}")
+    if update.corrected:
+        queries = count(update.corrected, "corrected query", "corrected queries")
+        say(f"  the right tool is first for {update.first:,} of {queries}")
+    if refit.moved is None:
+        say(f"  test queries: not measured, {refit.unmeasured}")
+        return
+    moved, interval = refit.moved, refit.moved.interval
+    sure = "" if interval.low is None or interval.high is None else f", 95 % {span(interval.low, interval.high)}"
+    top1 = f"top-1 {moved.before:.3f} before, {moved.after:.3f} after ({signed(interval.mean)}{sure})"
+    say(f"  {count(moved.queries, 'test query', 'test queries')}: {top1}")
 
 
-def show_update_json(update: "Update") -> None:
+def numbers_of(refit: "Refit") -> dict[str, Any]:
+    """The numbers by name."""
+    update, moved = refit.update, refit.moved
+    counted = ("outcomes", "known", "total", "right", "wrong", "none", "corrected", "first", "is_refit")
+    numbers: dict[str, Any] = {name: getattr(update, name) for name in counted}
+    test = {} if moved is None else {"queries": moved.queries, "top1_before": moved.before, "top1_after": moved.after}
+    interval = {} if moved is None else {"low": moved.interval.low, "high": moved.interval.high}
+    return numbers | {f"test_{name}": value for name, value in (test | interval).items()}
+
+
+def show_update_json(refit: "Refit") -> None:
     """One object."""
-    columns = {"moved_columns": list(update.moved_columns), "still_columns": list(update.still_columns)}
-    show_json({**numbers_of(update), "skipped": dict(update.skipped), **columns})
+    show_json({**numbers_of(refit), "skipped": dict(refit.update.skipped)})
 
 
-def show_update_tsv(update: "Update") -> None:
+def show_update_tsv(refit: "Refit") -> None:
     """A line a number."""
-    columns = {"moved_columns": ",".join(update.moved_columns), "still_columns": ",".join(update.still_columns)}
-    show_tsv(({**numbers_of(update), "skipped": sum(update.skipped.values()), **columns}).items())
+    show_tsv({**numbers_of(refit), "skipped": sum(refit.update.skipped.values())}.items())
 
 
 SHOW = {Format.HUMAN: show_update, Format.JSON: show_update_json, Format.TSV: show_update_tsv}

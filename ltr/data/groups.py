@@ -37,6 +37,7 @@ class Groups:
     times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; None as above
     none: IntArray | None = None  # (groups,) ABSENT, WRONG or RIGHT: nothing offered is right; None: all ABSENT
     none_groups: "Groups | None" = None  # those that were left out because none is right
+    outcomes: tuple[str, ...] | None = None  # (groups,) the id of an outcome, "" of any other; None: no group is one
 
     @property
     def num_none(self) -> int:
@@ -126,7 +127,9 @@ def group_samples(samples: "Samples", *, tools: "ToolCatalogue", graphs: "GraphC
         previous_lists=samples.previous_lists,
     )
     none = None if samples.none is None else samples.none.marks(len(samples.traces))
-    return Groups(candidates, samples.labels[rows], offsets, samples.weights, samples.times, none)
+    return Groups(
+        candidates, samples.labels[rows], offsets, samples.weights, samples.times, none, outcomes=samples.outcomes
+    )
 
 
 def _at(codes: IntArray, rows: Rows) -> IntArray:
@@ -178,7 +181,8 @@ def select(groups: Groups, indices: IntArray) -> Groups:
     )
     weights, times = (None if column is None else column[indices] for column in (groups.weights, groups.times))
     none = None if groups.none is None else groups.none[indices]
-    return Groups(selected, groups.labels[rows], offsets, weights, times, none)
+    outcomes = None if groups.outcomes is None else tuple(groups.outcomes[group] for group in indices.tolist())
+    return Groups(selected, groups.labels[rows], offsets, weights, times, none, outcomes=outcomes)
 
 
 def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Value, ...]]:

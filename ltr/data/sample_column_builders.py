@@ -25,7 +25,7 @@ BESIDE_NONE = (
 
 
 class GroupColumns:
-    """One entry a group: key, query, context, what was used before, weight, time.
+    """One entry a group: key, query, context, what was used before, weight, time, outcome.
 
     Lines of one group that contradict each other are refused.
     """
@@ -38,6 +38,7 @@ class GroupColumns:
         self.traces, self.nodes, self.queries, self.first_lines = (array("q") for _ in range(4))
         self.weights: dict[int, tuple[float, int]] = {}  # of a group: the value and the line that has it first
         self.times: dict[int, tuple[float, int]] = {}
+        self.outcomes: dict[int, tuple[str, int]] = {}
         self.contexts: dict[int, tuple[str, int]] = {}
         self.previous: dict[int, tuple[tuple[str, ...], int]] = {}
         self.context_texts: dict[str, str] = {}  # each held once, however many groups have it
@@ -63,6 +64,8 @@ class GroupColumns:
             self._set("weight", self.weights, sample.weight, line)
         if sample.time is not None:
             self._set("time", self.times, seconds(sample.time), line)
+        if sample.outcome is not None:
+            self._set("outcome", self.outcomes, str(sample.outcome), line)
         if sample.context is not None:
             context = self.context_texts.setdefault(sample.context, sample.context)
             self._set("context", self.contexts, context, line)

@@ -77,6 +77,7 @@ class Samples:
     none: NoneCandidates | None  # None where there is none
     weights: FloatArray | None  # (groups,) 1 where a group has none; None where no group has one
     times: FloatArray | None  # (groups,) seconds since 1970, NaN where a group has none; None as above
+    outcomes: tuple[str, ...] | None  # (groups,) the id of an outcome, "" of any other group; None: no outcome
 
     def at(self, rows: IntArray) -> Self:
         """These rows, of the same groups."""
@@ -221,11 +222,18 @@ def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: 
         none=NoneCandidates.of(rows.none_groups, rows.none_lines, rows.none_labels) if rows.none_groups else None,
         weights=_per_group(groups.weights, len(groups.traces), absent=1.0),
         times=_per_group(groups.times, len(groups.traces), absent=np.nan),
+        outcomes=_outcomes(groups),
     )
 
 
 def _integers(column: "array[int]") -> IntArray:
     return np.frombuffer(column, dtype=np.int64)  # the same memory, not a copy
+
+
+def _outcomes(groups: GroupColumns) -> tuple[str, ...] | None:
+    """The id of each group that is an outcome."""
+    ids = groups.outcomes
+    return tuple(ids.get(group, ("", 0))[0] for group in range(len(groups.traces))) if ids else None
 
 
 def _per_group(values: Mapping[int, tuple[float, int]], groups: int, *, absent: float) -> FloatArray | None:

@@ -41,6 +41,7 @@ NEEDED: Mapping[str, str] = {
     "draw_probability": "a probability above 0, at most 1, is needed",
     "weight": "a finite number above 0 is needed",
     "time": "seconds since 1970 or an ISO 8601 text is needed",
+    "outcome": ID_NEEDED,
     "candidates": "a list of objects with a tool or a candidate_id is needed",
     "tree": 'an object {"nodes": [...], "edges": [...]} is needed',
 }
@@ -71,6 +72,7 @@ class Sample(Candidate, kw_only=True):
     previous: Previous | None = None  # what was used before in the trace, in order
     weight: Weight | None = None
     time: float | str | None = None
+    outcome: Id | None = None  # of a query that was served: its id among the outcomes of a run
     candidates: list[Candidate] | None = None
 
 

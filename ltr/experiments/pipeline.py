@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
+from ltr.data.outcome_groups import outcomes_apart
 from ltr.data.previous_tools import past_of
 from ltr.encoders.registry import AUTO
 from ltr.evaluation.baselines import best_feature
@@ -28,23 +30,25 @@ from ltr.experiments.sampling_correction import score_offset
 from ltr.experiments.settings_choice_warnings import choice_warnings
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.training_columns import Prepared
-from ltr.features.learned_states import named_parts
+from ltr.features.corrections import Rarity
+from ltr.features.presets import CORRECTIONS
 from ltr.features.prior_weights import prior_of
 from ltr.logs import stage
 from ltr.reporting.abstention_section import broken_promise
 from ltr.results.evaluated_ranking import EvaluatedRanking
 from ltr.results.evaluation_rules import rules
 from ltr.results.tools_seen_in_training import answer_marks
+from ltr.serving.correction_term import corrected
 from ltr.serving.router import Router
 from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
+from ltr.storage.training_groups import Learned
 from ltr.storage.training_record import BaselinesRecord, RecommendedChoiceRecord, TrainingRecord, training_record
-from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
 from ltr.training.config import L2, TrainConfig
 from ltr.training.diagnosis import Diagnosis, diagnose
 from ltr.training.epochs_and_progress import OnEpoch, Progress
 from ltr.training.fit import fit
 from ltr.training.model import Model
-from ltr.training.quadratic_approximation import curvature
+from ltr.training.validation_metric import Validation
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -58,7 +62,7 @@ class RunResult:
     measured: EvaluatedRanking
     warnings: tuple[str, ...]
     auto_encoder: str = ""  # the encoder that auto took, where texts were encoded
-    update_base: UpdateBase | None = None  # what outcomes are learned with; None for graphs and ready numbers
+    learned: Learned | None = None  # what outcomes are learned beside; None for graphs and ready numbers
 
     def __repr__(self) -> str:
         """What a notebook shows of it: how good it is, none of its arrays."""
@@ -91,27 +95,24 @@ def run(
         fold_rules = rules(config, groups, also=judged_by(config.train))
         folds = cross_validate(config, shared.foldable(), shared.fold_columns, fold_rules, on_progress, prior=prior)
     settings = settled(config, phi, groups, folds, valid, prior=prior)
-    learned_phi, learned = rows_to_learn(config, settings.train, prepared, on_progress)
-    inputs = (learned_phi, learned.labels, learned.offsets, settings.train)
-    fixed: dict[str, Any] = {"weights": learned.weights, "score_offset": score_offset(learned)}
-    on_epoch = _epoch_steps(settings.train, on_progress)
-    with stage("training"):
-        model = fit(*inputs, **fixed, prior=prior, valid=valid, on_epoch=on_epoch, progress=resume)
-    with stage("diagnosis"):
-        diagnosis = diagnose(*inputs, model, **fixed, prior=prior, clusters=learned.candidates.traces, names=names)
+    model, diagnosis = fitted(config, settings.train, prepared, on_progress, valid=valid, resume=resume)
     by_folds = is_l2_open and choice.record is not None and choice.record.folds > 0
     is_l2_chosen = by_folds or settings.is_l2_chosen
-    training = _recorded(model, diagnosis, prepared, settings, choice.record, is_l2_chosen=is_l2_chosen)
+    training = recorded(model, diagnosis, prepared, settings, choice.record, is_l2_chosen=is_l2_chosen)
     training = msgspec.structs.replace(training, best_feature=best, baselines=beside)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.terms)
     router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
+    learned = None
+    if router.kind == "tool" and router.features is not None and groups.candidates.features is None:
+        learned = Learned(Rarity.of(_trained_on(groups).candidates, router.features.encoder), groups)
+        router = router if data.corrections is None else corrected(router, data.corrections, learned.rarity)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
     measured = evaluate_router(
         router,
         data.test or groups,
         config,
-        phi=shared.test_columns(router),
+        phi=_with_corrections(router, shared.test_columns(router), data.test or groups),
         split=split,
         best_column=lambda asked: (best_column.applied(asked.candidates) if data.test else best_column.phi)[:, 0],
     )
@@ -122,11 +123,40 @@ def run(
     if prepared.features:
         router = replace(router, tools=tools_to_rank(groups.candidates, config.data))
     auto_encoder = _auto_encoder(config, prepared)
-    update_base = None
-    if router.kind == "tool" and prepared.features and len(model.w) <= MOST_COLUMNS:
-        parts = named_parts(prepared.features.configs, groups, prepared.features.encoder)
-        update_base = UpdateBase(curvature(*inputs, model, **fixed), parts)
-    return RunResult(decided(config, prepared), router, model, groups, measured, warnings, auto_encoder, update_base)
+    return RunResult(decided(config, prepared), router, model, groups, measured, warnings, auto_encoder, learned)
+
+
+def fitted(
+    config: RunConfig,
+    train: TrainConfig,
+    prepared: Prepared,
+    on_progress: OnProgress = silent,
+    *,
+    valid: Validation | None = None,
+    resume: Progress | None = None,
+) -> tuple[Model, Diagnosis]:
+    """The model of the groups and their columns, and what is known of it."""
+    prior = prior_of(train, prepared.names)
+    phi, learned = rows_to_learn(config, train, prepared, on_progress)
+    inputs = (phi, learned.labels, learned.offsets, train)
+    fixed: dict[str, Any] = {"weights": learned.weights, "score_offset": score_offset(learned), "prior": prior}
+    with stage("training"):
+        model = fit(*inputs, **fixed, valid=valid, on_epoch=_epoch_steps(train, on_progress), progress=resume)
+    with stage("diagnosis"):
+        traces = learned.candidates.traces
+        return model, diagnose(*inputs, model, **fixed, clusters=traces, names=prepared.names)
+
+
+def _trained_on(groups: Groups) -> Groups:
+    """The groups that are no outcomes: what queries are like each other by stays as it is when outcomes come."""
+    return outcomes_apart(groups)[0]
+
+
+def _with_corrections(router: Router, phi: FloatArray, groups: Groups) -> FloatArray:
+    """The columns with that of the corrections, where the router has one and they do not."""
+    if phi.shape[1] == len(router.names):
+        return phi
+    return np.column_stack([phi, router.fitted.only(CORRECTIONS)(groups.candidates)])
 
 
 def _epoch_steps(train: TrainConfig, on_progress: OnProgress) -> OnEpoch:
@@ -149,7 +179,7 @@ def _baselines(made: Prepared) -> tuple[BestFeature, Prepared, BaselinesRecord]:
     return best, alone, training_baselines(groups, made.phi, names, made.features)
 
 
-def _recorded(
+def recorded(
     model: Model,
     diagnosis: Diagnosis,
     prepared: Prepared,

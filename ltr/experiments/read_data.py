@@ -11,6 +11,7 @@ from ltr.data.config import DataConfig
 from ltr.data.data_frame_rows import TableRows
 from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import none_warnings, without_none
+from ltr.data.outcome_groups import beside, corrections_of, outcomes_apart
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.errors import DataError, SampleError, UsageError
 from ltr.experiments.negative_sampling import drawn
@@ -48,6 +49,7 @@ class Loaded:
     test: Groups | None
     calibrate: Groups | None  # where the router is to abstain
     warnings: tuple[str, ...]  # what is odd about them
+    corrections: Groups | None = None  # what outcomes among the training samples say is right
 
 
 def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -> Loaded:
@@ -66,6 +68,7 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
     train, state = read(given.get("train", data.train), data)
     if config.kind and config.kind != train.candidates.kind:
         raise DataError(f"the config says kind {config.kind}; the samples are {train.candidates.kind}s")
+    train, outcomes = outcomes_apart(train)
     held: dict[str, Groups] = {}
     options: dict[str, Any] = {"seed": config.seed, "by": data.split, "of": len(train.candidates.trace_ids)}
     apart: list[tuple[str, str | tuple[str, ...] | float | None]] = [("test", data.test), ("valid", data.valid)]
@@ -83,9 +86,10 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
         if problem:
             raise SampleError(*train.candidates.place(int(train.offsets[group])), "weight", problem)
     warnings = _warnings(train, held, data)  # of what the files say: drawn rows follow a rule of their own
-    train, held = drawn(train, config), {name: drawn(groups, config) for name, groups in held.items()}
+    train, held = beside(drawn(train, config), outcomes), {name: drawn(groups, config) for name, groups in held.items()}
     warnings += tuple(uncorrected_warnings(count_uncorrected(train), len(train.offsets) - 1))
-    return Loaded((train, state), held.get("valid"), held.get("test"), held.get("calibrate"), warnings)
+    corrections = None if outcomes is None else corrections_of(outcomes)
+    return Loaded((train, state), held.get("valid"), held.get("test"), held.get("calibrate"), warnings, corrections)
 
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:

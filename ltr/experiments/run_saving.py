@@ -12,7 +12,8 @@ from ltr.serving.router import Router
 from ltr.storage.run_contents import RunContents, write_run
 from ltr.storage.run_directory import REPORT, write_log, write_record
 from ltr.storage.run_record import TOOLS
-from ltr.storage.update_state import UPDATE, UpdateBase, write_base
+from ltr.storage.training_groups import Learned, write_learned
+from ltr.storage.update_state import TRAINING
 
 Clock = Callable[[], float]
 
@@ -20,7 +21,7 @@ Clock = Callable[[], float]
 def write_all(
     files: RunContents,
     router: Router,
-    update_base: UpdateBase | None,
+    learned: Learned | None,
     *,
     seconds: float,
     saving_since: float,
@@ -36,8 +37,8 @@ def write_all(
     if router.tools:
         tools = ({"name": name, **text._asdict()} for name, text in router.tools.items())
         write_lines(home / TOOLS, map(msgspec.json.encode, tools))
-    if update_base is not None:
-        write_base(home / UPDATE, update_base)
+    if learned is not None:
+        write_learned(home / TRAINING, learned)
     write_text(home / REPORT, run_page(files))
     timings = {"run_seconds": seconds, "save_seconds": clock() - saving_since}
     write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])

@@ -1,7 +1,6 @@
 """A run over a directory of columns: learned, measured and kept shard by shard."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -35,9 +34,7 @@ from ltr.experiments.shard_cross_validation import cross_validate_shards
 from ltr.experiments.shard_evaluation import Wanted, WholeGroups, evaluate_shards
 from ltr.experiments.training_columns import refuse_other_features
 from ltr.experiments.training_shard_reader import TrainingShardReader, trace_codes
-from ltr.features.learned_states import named_parts
 from ltr.features.prior_weights import prior_of
-from ltr.files.mergeable_tables import Merging, Part, merged
 from ltr.files.path_arguments import AnyPath
 from ltr.logs import stage
 from ltr.results.evaluation_rules import rules_up_to
@@ -50,13 +47,9 @@ from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
 from ltr.storage.plain_or_featurized_samples import read
 from ltr.storage.sharded_columns import ColumnShards, columns_directory, open_columns, read_manifest
 from ltr.storage.training_record import BaselinesRecord, training_record
-from ltr.storage.update_state import MOST_COLUMNS, UpdateBase
-from ltr.training.config import TrainConfig
 from ltr.training.model import Model
 from ltr.training.nonlinear_terms_of_shards import MOST_DISTINCT, SAMPLED, shard_terms
-from ltr.training.quadratic_approximation import curvature_of
 from ltr.training.shard_training import diagnose_shards, fit_shards, refuse_chain
-from ltr.training.trainable_shards import trainable_shards
 
 SAMPLED_TERMS = (
     f"knots and centres of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "
@@ -78,7 +71,6 @@ class LearnedShards:
     router: Router
     model: Model
     shards: ColumnShards
-    update_base: UpdateBase | None
     folds: CrossValidation | None
     warnings: tuple[str, ...]
 
@@ -93,7 +85,6 @@ class ShardsResult:
     measured: EvaluatedShards
     files: tuple[SourceFile, ...]  # that were read
     warnings: tuple[str, ...]
-    update_base: UpdateBase | None
     auto_encoder: str = ""  # the columns were made before
 
     def __repr__(self) -> str:
@@ -122,7 +113,7 @@ def run_shards(
     files = tuple(dict.fromkeys((*learned.shards.part_files, *files)))
     unlearned = (NONE_UNLEARNED,) if measured.counts["num_none"] and config.data.test is None else ()
     warnings = tuple(dict.fromkeys((*learned.warnings, *unlearned, *measured.warnings)))
-    return ShardsResult(learned.config, learned.router, learned.model, measured, files, warnings, learned.update_base)
+    return ShardsResult(learned.config, learned.router, learned.model, measured, files, warnings)
 
 
 def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine: Engine = IN_PROCESS) -> LearnedShards:
@@ -154,13 +145,11 @@ def learn_shards(config: RunConfig, *, on_progress: OnProgress = silent, engine:
         folds=settings.by_folds,
     )
     trained = (kind, features.names, model.w, features, train, training, model.terms)
-    base = _update_base(source, train, model, summary) if kind == "tool" and len(model.w) <= MOST_COLUMNS else None
     return LearnedShards(
         config=decided_by(config, kind, features),
         router=Router(*trained, tools=summary.tools),
         model=model,
         shards=shards,
-        update_base=base,
         folds=None if folds is None else replace(folds, past=summary.past),
         warnings=tuple(warnings),
     )
@@ -231,7 +220,6 @@ class Summary:
     answers: list[str]
     past: Past | None
     tools: ToolCatalogue | None
-    parts: Mapping[str, Part]
     uncorrected: int  # groups whose drawn rows get no offset
 
 
@@ -244,14 +232,12 @@ class _ShardSummary:
     answers: list[str]
     past: Past | None
     tools: ToolCatalogue
-    parts: dict[str, Part]
     uncorrected: int
 
 
 def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
-    """The best single feature, the marks of traces and right tools, the tools, and what features count by name."""
+    """The best single feature, the marks of traces and right tools, and the tools."""
     alone_sums, tools, answers, traces = dict[BestFeature, Sums](), dict[str, ToolText](), set[str](), list[str]()
-    merging = dict[str, Merging[Part]]()
     past: Past | None = None
     uses, are_wrong_first, uncorrected = Counter[str](), 0, 0
     for part in engine.map(partial(_shard_summary, shards=shards), range(len(shards))):
@@ -265,17 +251,14 @@ def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
         tools |= {name: text for name, text in part.tools.items() if name not in tools}
         past = past or part.past
         uncorrected += part.uncorrected
-        for name, counted in part.parts.items():
-            merging.setdefault(name, Merging[Part](merged)).add(counted)
     means = {
         feature: {name: sums.sums[name] / max(sums.numbers[name], 1) for name in (MRR, TOP1)}
         for feature, sums in alone_sums.items()
     }
     best = best_of({feature: (of[MRR], of[TOP1]) for feature, of in means.items()})
     baselines = _baselines_of_shards(shards, uses, are_wrong_first, engine)
-    parts = {name: total for name, merge in merging.items() if (total := merge.total()) is not None}
     is_tools = shards.manifest.kind == "tool"
-    return Summary(best, baselines, traces, sorted(answers), past, tools if is_tools else None, parts, uncorrected)
+    return Summary(best, baselines, traces, sorted(answers), past, tools if is_tools else None, uncorrected)
 
 
 def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
@@ -293,7 +276,6 @@ def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
         answers=answer_marks(groups),
         past=past_of(candidates),
         tools=tools_of_shard(groups) if candidates.kind == "tool" else {},
-        parts=named_parts(features.configs, groups, features.encoder) if candidates.kind == "tool" else {},
         uncorrected=count_uncorrected(groups),
     )
 
@@ -324,11 +306,6 @@ def tools_of_shard(groups: Groups) -> ToolCatalogue:
     candidates = groups.candidates
     rows = np.unique(distinct(candidates.names)[0]).tolist()
     return {candidates.name_texts[candidates.names[row]]: candidates.tool_texts[candidates.texts[row]] for row in rows}
-
-
-def _update_base(source: TrainingShardReader, train: TrainConfig, model: Model, summary: Summary) -> UpdateBase:
-    groups = trainable_shards(source, targets_are=train.targets)
-    return UpdateBase(curvature_of(groups, train, model), summary.parts)
 
 
 def _test_shards(config: RunConfig, train: ColumnShards) -> tuple[ColumnShards | WholeGroups, tuple[SourceFile, ...]]:

@@ -33,7 +33,7 @@ def run_and_save_shards(
         run_seconds, began = time.perf_counter() - start, time.perf_counter()
         task = task_of_files(config, result.files, home)
         files = _run_contents(result, home, task)
-        made = files, result.router, result.update_base
+        made = files, result.router, None
         write_all(*made, seconds=run_seconds, saving_since=began, workers=engine.kinds)
     return result
 

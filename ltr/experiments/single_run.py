@@ -170,7 +170,8 @@ def save(
     if not result.config.data.texts:
         texts = (*result.train.candidates.query_texts, *result.measured.groups.candidates.query_texts)
         warnings = tuple(hash_texts(result.warnings, dict.fromkeys(texts)))
-        result = replace(result, measured=without_texts(result.measured), warnings=warnings)
+        learned = None if result.learned is None else replace(result.learned, groups=None)
+        result = replace(result, measured=without_texts(result.measured), warnings=warnings, learned=learned)
     described = record(result, Path(directory))
     refuse_taken(directory, overwrite=overwrite)
     with new_directory(directory) as home:
@@ -187,7 +188,7 @@ def save(
             tools=by_tool(result.measured),
             config=render(relocated(result.config, home)),
         )
-        write_all(files, result.router, result.update_base, seconds=seconds, saving_since=start, clock=clock)
+        write_all(files, result.router, result.learned, seconds=seconds, saving_since=start, clock=clock)
 
 
 def record(result: RunResult, home: Path) -> RunRecord:

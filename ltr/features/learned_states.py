@@ -16,7 +16,7 @@ from ltr.features.lexicon import Lexicon
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted, Optimised
 from ltr.files.learned_state_types import declared_type, refuse_other_type
-from ltr.files.mergeable_tables import Part, merged, spilled
+from ltr.files.mergeable_tables import merged, spilled
 from ltr.plugins import OURS
 
 
@@ -52,16 +52,6 @@ def fit_states(
         else:
             states.append(state_of(config, groups, shard.context) if learner else None)
     return tuple(states)
-
-
-def named_parts(configs: Sequence[FeatureConfig], groups: Groups, encoder: Encoder) -> dict[str, Part]:
-    """What the features that read names and labels alone count in the groups, by feature."""
-    shard, parts = Shard(groups, Context(encoder)), dict[str, Part]()
-    for config in configs:
-        learner = FEATURES[config.name].learner
-        if isinstance(learner, Counted) and learner.by_name and learner.merge is merged:
-            parts[config.name] = counted(config, learner, shard)
-    return parts
 
 
 def counted(config: FeatureConfig, learner: Counted, shard: Shard) -> Any:

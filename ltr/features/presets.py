@@ -25,6 +25,7 @@ ALL = {
     ),
     "graph": (*FOUR["graph"], "graph.start", "graph.size", "graph.clauses", "graph.order"),
 }
+CORRECTIONS = "tool.corrections"  # what outcomes put beside the columns of a run
 SINGLES = {"tool": ("tool.proto", "tool.ridge"), "graph": ("graph.proto", "graph.near_edges")}  # good alone
 MORE = {"tool": ("tool.query_proto", "tool.bm25", "tool.char"), "graph": ()}  # beside ALL, where folds want them
 PAST = ("tool.follows",)  # reads what was done before a query

@@ -70,6 +70,7 @@ FEATURES: Registry[Feature] = Registry(
         ),
         "ltr.features.tool_after_previous": ("tool.follows", "tool.repeat"),
         "ltr.features.tool_ridge": ("tool.ridge",),
+        "ltr.features.corrections": ("tool.corrections",),
         "ltr.features.tool_word_associations": ("tool.talk",),
         "ltr.features.tool_word_overlap": ("tool.name", "tool.bm25"),
         "ltr.features.answered_query_words": ("tool.words", "tool.clause_words"),

@@ -64,7 +64,7 @@ def shares_state(part: Part) -> State:
 @feature(
     "tool.hist_share",
     "hist",
-    fit=Counted(count_wins, shares_state, by_name=True),
+    fit=Counted(count_wins, shares_state),
     title="share of all right answers",
 )
 def history_share(candidates: Candidates, state: State, context: Context) -> FloatArray:

@@ -40,7 +40,6 @@ class Counted:
     count: Function  # (groups, context) -> part
     state: Callable[..., State]  # (part) -> state
     merge: Function = merged  # (part, part) -> part
-    by_name: bool = False  # it reads names and labels alone: a run keeps the part, and outcomes are added
     left_out: Callable[..., LeftOut | None] | None = None  # (parts) -> what is learned without some of them
 
     @property

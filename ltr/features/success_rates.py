@@ -37,7 +37,7 @@ def success_state(part: Part) -> State:
     return {"success": {name: [w, s] for name, w, s in sorted(zip(names, wins, seen, strict=True)) if s}}
 
 
-SUCCESS = Counted(count_success, success_state, by_name=True)
+SUCCESS = Counted(count_success, success_state)
 
 
 @feature("tool.hist", "hist", fit=SUCCESS, title="success rate when offered")

@@ -82,7 +82,7 @@ def successors_state(part: Part) -> State:
 @feature(
     "tool.follows",
     "hist",
-    fit=Counted(count_successors, successors_state, by_name=True),
+    fit=Counted(count_successors, successors_state),
     title="often comes after the last one",
 )
 def follows(candidates: Candidates, state: State, context: Context, *, strength: Positive = 2.0) -> FloatArray:

@@ -68,7 +68,7 @@ def tool_lifts(
 @feature(
     "tool.lift",
     "hist",
-    fit=Counted(count_wins, lift_state, by_name=True),
+    fit=Counted(count_wins, lift_state),
     prepare=tool_lifts,
     title="how often chosen when offered",
 )
@@ -101,7 +101,7 @@ def known_tools(tools: ToolList, state: State, context: Context) -> FloatArray:
 @feature(
     "tool.known",
     "struct",
-    fit=Counted(count_wins, right_tools, by_name=True),
+    fit=Counted(count_wins, right_tools),
     prepare=known_tools,
     title="was right before",
 )

@@ -14,7 +14,7 @@ from ltr.reporting.ranks_and_calibration_section import reliability_error
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.run_contents import RunContents
 from ltr.storage.training_record import TrainingRecord
-from ltr.storage.update_state import files_of
+from ltr.storage.update_state import has_outcomes
 
 FEWEST = 20  # traces or queries, fewer of which make an interval that promises too much
 OFF = 0.05  # a calibration error from which probabilities are not to be taken at their word
@@ -80,8 +80,7 @@ def lead_sentences(record: MetricsRecord, name: str = "It") -> Iterator[str]:
 
 def _outcomes(run: RunContents) -> Iterator[str]:
     """That the model has learned since it was trained, where it has."""
-    _, *learned = files_of(Path(run.path))
-    if any(file.exists() for file in learned):
+    if has_outcomes(Path(run.path)):
         yield "It has learned from outcomes since: weights and figures here are those of training, not those in use."
 
 

@@ -1,52 +1,68 @@
 """Outcomes of served queries: what was offered, what was right, and how a journal writes it."""
 
+import hashlib
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from ltr.arrays import FloatArray
-from ltr.data.candidates import Candidates
+from ltr.arrays import offsets_of
 from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.catalogues.tools_in_memory import offered_tools
+from ltr.data.groups import Groups
 from ltr.data.jsonlines import records
+from ltr.data.none_candidates import ABSENT, RIGHT
+from ltr.data.schema import seconds
 from ltr.data.source_files import LIST
 from ltr.data.tool_texts import ToolText
 from ltr.data.value_excerpts import excerpt, key_text
-from ltr.errors import OutcomeError, SampleError, UsageError, suggestion
+from ltr.errors import FieldError, OutcomeError, SampleError, UsageError, suggestion
 from ltr.files.path_arguments import AnyPath, shown
 from ltr.files.reading import read_lines
 from ltr.serving.query_checks import checked_queries, refuse_unusable_names
 
-NONE: Final = "none"  # the right answer of a query for which nothing that was offered is right
-MOST_OFFERED = 1 << 11  # tools in an outcome, whose columns the journal holds
+MOST_OFFERED = 1 << 11  # tools in an outcome, whose texts the journal holds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a query: the tools that were offered, and which was right."""
+    """What became of a query: the tools that were offered, and which was right, or which was wrong."""
 
     query: str
     offered: Iterable[object] | None = None  # names of the catalogue or tool objects; None: the whole catalogue
-    right: str | None = None  # a name, "none" where nothing offered is right, or None where nobody knows
-    chosen: str | None = None  # the tool that was used: without a right one, it is known to be wrong
+    right: str | None = None  # the tool that should have been used
+    wrong: str | None = None  # the tool that was used, where nobody knows which is right
+    none: bool = False  # nothing that was offered is right
     previous: Sequence[str] | None = None  # names used before in the same trace
+    time: float | str | None = None  # seconds since 1970, or ISO 8601
+    id: str | int | None = None  # an id counts once; None: a digest of all that is said here
 
 
 class OutcomeRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An outcome in the journal, with the columns of its tools as they were when it was written."""
+    """An outcome in the journal."""
 
+    id: str
     query: str
     names: list[str]
-    columns: list[list[float]]  # of each tool
+    texts: list[ToolText]  # of each tool
     right: int | None = None  # its place among the names
-    chosen: int | None = None
-    is_none: bool = False
-    previous: list[str] | None = None
+    wrong: int | None = None
+    none: bool = False
+    previous: list[str] = []
+    time: float | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it can be used; a journal may come from elsewhere."""
+        size = len(self.names)
+        places = [place for place in (self.right, self.wrong) if place is not None]
+        is_told = self.none or bool(places)
+        is_offer = 0 < size == len(set(self.names)) == len(self.texts) <= MOST_OFFERED
+        return is_offer and is_told and bool(self.query.strip()) and all(0 <= place < size for place in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +75,39 @@ class OfferedTo:
     previous: tuple[str, ...]
 
 
-def candidates_of(offers: Sequence[OfferedTo]) -> Candidates:
-    """The offers as groups, a trace each."""
-    names = dict.fromkeys(name for offer in offers for name in offer.names)
-    texts = dict.fromkeys(text for offer in offers for text in offer.texts)
-    queries = dict.fromkeys(offer.query for offer in offers)
-    places = [{value: place for place, value in enumerate(table)} for table in (names, texts, queries)]
-    rows = sum(len(offer.names) for offer in offers)
-    return replace(
+def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
+    """Return the outcomes as groups that are marked, a trace each, whose id is that of the outcome."""
+    names = {name: place for place, name in enumerate(dict.fromkeys(name for row in rows for name in row.names))}
+    texts = {text: place for place, text in enumerate(dict.fromkeys(text for row in rows for text in row.texts))}
+    queries = {query: place for place, query in enumerate(dict.fromkeys(row.query for row in rows))}
+    offsets = offsets_of([len(row.names) for row in rows])
+    labels = np.zeros(int(offsets[-1]))
+    answered = [(start, row.right) for start, row in zip(offsets.tolist(), rows, strict=False) if row.right is not None]
+    labels[[start + right for start, right in answered]] = 1.0
+    times = [math.nan if row.time is None else row.time for row in rows]
+    candidates = replace(
         tool_candidates("", {}),
-        offsets=np.cumsum([0, *(len(offer.names) for offer in offers)]),
-        traces=np.arange(len(offers)),
-        trace_ids=tuple(map(str, range(len(offers)))),
-        node_ids=("",) * len(offers),
-        queries=np.array([places[2][offer.query] for offer in offers], dtype=np.int64),
+        offsets=offsets,
+        traces=np.arange(len(rows)),
+        trace_ids=tuple(row.id for row in rows),
+        node_ids=("",) * len(rows),
+        queries=np.array([queries[row.query] for row in rows], dtype=np.int64),
         query_texts=tuple(queries),
-        names=np.array([places[0][name] for offer in offers for name in offer.names], dtype=np.int64),
+        names=np.array([names[name] for row in rows for name in row.names], dtype=np.int64),
         name_texts=tuple(names),
-        texts=np.array([places[1][text] for offer in offers for text in offer.texts], dtype=np.int64),
+        texts=np.array([texts[text] for row in rows for text in row.texts], dtype=np.int64),
         tool_texts=tuple(texts),
-        lines=np.arange(rows),
-        previous=np.arange(len(offers)),
-        previous_lists=tuple(offer.previous for offer in offers),
+        lines=np.zeros(len(labels), dtype=np.int64),
+        previous=np.arange(len(rows)),
+        previous_lists=tuple(tuple(row.previous) for row in rows),
+    )
+    return Groups(
+        candidates,
+        labels,
+        offsets,
+        times=None if all(map(math.isnan, times)) else np.array(times),
+        none=np.array([RIGHT if row.none else ABSENT for row in rows], dtype=np.int64),
+        outcomes=tuple(row.id for row in rows),
     )
 
 
@@ -112,47 +139,47 @@ def offered_to(outcome: Outcome, catalogue: ToolCatalogue | None) -> OfferedTo:
     return OfferedTo(outcome.query, names, texts, tuple(outcome.previous or ()))
 
 
-class Places(NamedTuple):
-    """Where the right and the chosen tool stand among those offered, and whether nothing that was offered is right."""
-
-    right: int | None
-    chosen: int | None
-    is_none: bool
-
-
-def checked_places(outcome: Outcome, names: Sequence[str]) -> Places:
-    """The places of an outcome; an error where it says what cannot be."""
-    for role, name in (("right", outcome.right), ("chosen", outcome.chosen)):
+def checked_row(outcome: Outcome, offer: OfferedTo) -> OutcomeRow:
+    """Return what the journal says of an outcome; an error where it says what cannot be."""
+    places: dict[str, int | None] = {}
+    for role, name in (("right", outcome.right), ("wrong", outcome.wrong)):
         if name is not None and not isinstance(name, str):
             raise UsageError(f"{role} is {excerpt(name)}; the name of a tool is needed, or None")
-    if outcome.right is None and outcome.chosen is None:
-        raise OutcomeError("nothing is known", "nothing is known: give right=, or chosen= if only that is known wrong")
-    is_none = outcome.right == NONE and NONE not in names
-    places: dict[str, int | None] = {}
-    for role, name in (("right", None if is_none else outcome.right), ("chosen", outcome.chosen)):
-        if name is not None and name not in names:
-            problem = f"{role} is {excerpt(name)}, which was not offered{suggestion(name, names)}"
+        if name is not None and name not in offer.names:
+            problem = f"{role} is {excerpt(name)}, which was not offered{suggestion(name, offer.names)}"
             raise OutcomeError(f"{role} was not offered", problem)
-        places[role] = None if name is None else names.index(name)
-    return Places(places["right"], places["chosen"], is_none)
+        places[role] = None if name is None else offer.names.index(name)
+    if outcome.none and outcome.right is not None:
+        raise OutcomeError("right beside none", f"right is {excerpt(outcome.right)}, and none says that nothing is")
+    if outcome.right is not None and outcome.right == outcome.wrong:
+        raise OutcomeError("right and wrong are one", f"{excerpt(outcome.right)} is said to be right and to be wrong")
+    if not outcome.none and outcome.right is None and outcome.wrong is None:
+        raise OutcomeError("nothing is known", "nothing is known: give right, wrong, or none")
+    try:
+        time = None if outcome.time is None else seconds(outcome.time)
+    except FieldError as error:
+        raise UsageError(f"{error.args[0]}: {error.args[1]}") from error
+    told = (outcome.query, sorted(offer.names), outcome.right, outcome.wrong, outcome.none, offer.previous, time)
+    digest = hashlib.blake2b(msgspec.json.encode(told), digest_size=8).hexdigest()
+    return OutcomeRow(
+        digest if outcome.id is None else str(outcome.id),
+        outcome.query,
+        list(offer.names),
+        list(offer.texts),
+        places["right"],
+        places["wrong"],
+        outcome.none,
+        list(offer.previous),
+        time,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class UsableOutcomes:
     """Outcomes that can be written, and why others were left out."""
 
-    offers: list[OfferedTo] = field(default_factory=list)
-    places: list[Places] = field(default_factory=list)
+    rows: list[OutcomeRow] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
-
-    def rows(self, phi: FloatArray) -> list[OutcomeRow]:
-        """What the journal says of them, with the columns of all their tools, one below the other."""
-        ends = np.cumsum([len(offer.names) for offer in self.offers])
-        columns = np.split(phi, ends[:-1])
-        return [
-            OutcomeRow(offer.query, list(offer.names), own.tolist(), *at, previous=list(offer.previous) or None)
-            for offer, own, at in zip(self.offers, columns, self.places, strict=True)
-        ]
 
 
 def usable_outcomes(
@@ -164,15 +191,56 @@ def usable_outcomes(
         checked_queries([outcome.query])
         refuse_unusable_names(outcome.previous)
         try:
-            offer = offered_to(outcome, catalogue)
-            usable.places.append(checked_places(outcome, offer.names))
+            usable.rows.append(checked_row(outcome, offered_to(outcome, catalogue)))
         except OutcomeError as error:
             if is_strict:
                 raise
             usable.skipped[error.args[0]] = usable.skipped.get(error.args[0], 0) + 1
-            continue
-        usable.offers.append(offer)
     return usable
+
+
+class OutcomeRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of a file of outcomes, or a dict in Python."""
+
+    query: str
+    offered: list[str | dict[str, object]] | None = None
+    right: str | None = None
+    wrong: str | None = None
+    none: bool = False
+    previous: list[str] | None = None
+    time: float | str | None = None
+    id: int | str | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """The same as an outcome."""
+        return Outcome(**{name: getattr(self, name) for name in self.__struct_fields__})
+
+
+NEEDED = {
+    "": 'an object such as {"query": "...", "offered": ["a", "b"], "right": "a"} is needed',
+    "query": "a text is needed",
+    "offered": "a list of names or of tool objects is needed",
+    "right": "the name of a tool is needed",
+    "wrong": "the name of a tool is needed",
+    "none": "true is needed, where nothing that was offered is right",
+    "previous": "a list of names is needed",
+    "time": "seconds since 1970 or an ISO 8601 text is needed",
+    "id": "a text or an integer is needed",
+}
+
+
+def read_outcomes(path: AnyPath) -> Iterator[Outcome]:
+    """The outcomes of a file of JSON lines; an error names the line and the field."""
+    for number, line in records(path, read_lines(path), OutcomeRecord, NEEDED):
+        if not line.query.strip():
+            raise SampleError(shown(path), number, "query", "found nothing but blanks; a text is needed")
+        if isinstance(line.time, str):
+            try:
+                seconds(line.time)
+            except FieldError as error:
+                raise SampleError(shown(path), number, *error.args) from error
+        yield line.outcome
 
 
 def as_outcome(given: object, number: int) -> Outcome:
@@ -185,31 +253,3 @@ def as_outcome(given: object, number: int) -> Outcome:
         problem = f"unknown key{suggestion(str(unknown[0]), OutcomeRecord.__struct_fields__)}"
         raise SampleError(LIST, number, key_text(str(unknown[0])), problem)
     return Outcome(**given)
-
-
-class OutcomeRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of a file of outcomes."""
-
-    query: str
-    offered: list[str | dict[str, object]] | None = None
-    right: str | None = None
-    chosen: str | None = None
-    previous: list[str] | None = None
-
-
-NEEDED = {
-    "": 'an object such as {"query": "...", "offered": ["a", "b"], "right": "a"} is needed',
-    "query": "a text is needed",
-    "offered": "a list of names or of tool objects is needed",
-    "right": 'the name of a tool, "none" or null is needed',
-    "chosen": "the name of a tool or null is needed",
-    "previous": "a list of names is needed",
-}
-
-
-def read_outcomes(path: AnyPath) -> Iterator[Outcome]:
-    """The outcomes of a file of JSON lines; an error names the line and the field."""
-    for number, line in records(path, read_lines(path), OutcomeRecord, NEEDED):
-        if not line.query.strip():
-            raise SampleError(shown(path), number, "query", "found nothing but blanks; a text is needed")
-        yield Outcome(line.query, line.offered, line.right, line.chosen, line.previous)

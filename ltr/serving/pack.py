@@ -26,7 +26,8 @@ from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.run_contents import NEEDED
 from ltr.storage.run_directory import PER_QUERY, refuse_taken, write_record
 from ltr.storage.run_record import RUN, RUN_FORMAT, TOOLS, RunRecord, run_record
-from ltr.storage.update_state import UPDATE, write_base
+from ltr.storage.training_groups import Learned, write_learned
+from ltr.storage.update_state import TRAINING
 
 CARD, EXAMPLE = "README.md", "example.py"
 RECALL_AT, RECALL_QUERIES = 10, 32
@@ -40,7 +41,7 @@ def _is_pack(directory: Path) -> bool:
     return run_record(directory) is not None and (directory / CARD).is_file()
 
 
-PACK_KIND = DirectoryKind(files=(MODEL, ARRAYS, TOOLS, UPDATE, RUN, CARD, EXAMPLE), folders={}, is_one=_is_pack)
+PACK_KIND = DirectoryKind(files=(MODEL, ARRAYS, TOOLS, TRAINING, RUN, CARD, EXAMPLE), folders={}, is_one=_is_pack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +125,8 @@ def _write(home: Path, router: Router, recall: float | None, queries: int) -> di
     if router.tools:
         tools = ({"name": name, **text._asdict()} for name, text in router.tools.items())
         write_lines(home / TOOLS, map(msgspec.json.encode, tools))
-    if base := router.update_base():
-        write_base(home / UPDATE, base)
+    if (rarity := router.rarity) is not None:
+        write_learned(home / TRAINING, Learned(rarity))
     write_text(home / CARD, readme_text(router, recall, queries))
     write_text(home / EXAMPLE, example_program(router))
     write_record(home, RunRecord(format=RUN_FORMAT, name="pack"))

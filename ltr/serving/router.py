@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.supplied_feature_names import refuse_other_columns
 from ltr.data.value_excerpts import excerpt
-from ltr.errors import DataError, UsageError, count
+from ltr.errors import DataError, FileError, UsageError, count
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.fitted_features import FittedFeatures
+from ltr.features.presets import CORRECTIONS
 from ltr.files.path_arguments import AnyPath
 from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
@@ -34,16 +35,18 @@ from ltr.serving.shortlist import MOST_SCORED
 from ltr.serving.tool_offer import Offer
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_catalogue import own_tools
-from ltr.storage.update_state import UpdateBase, files_of
+from ltr.storage.update_state import TRAINING, has_outcomes, updated_home
 from ltr.training.softmax import softmax
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.config import DataConfig
-    from ltr.serving.learning_from_outcomes import Applied, Feedback, Update
+    from ltr.features.corrections import Rarity
+    from ltr.serving.learning_from_outcomes import Feedback, Update
     from ltr.serving.outcomes import Outcome
 
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
+READS = 10  # of a model that other processes replace meanwhile
 OPENING = SharedByThreads()  # the outcomes of a run
 UPDATED = "outcomes have moved the weights since the calibration"
 CUT = "the catalogue was cut to a shortlist for each query"
@@ -60,6 +63,7 @@ class Router(StoredModel):
     home: Path | None = None  # the directory it was loaded from, which keeps outcomes
     known: PreparedTools = field(init=False, repr=False, compare=False, default_factory=PreparedTools)
     feedback: "Feedback | None" = field(init=False, repr=False, compare=False, default=None)
+    live: "Router | None" = field(init=False, repr=False, compare=False, default=None)  # what answers; it never changes
 
     def __repr__(self) -> str:
         """What a notebook shows of it: where it lies, what it ranks and by how much; none of its tables."""
@@ -157,6 +161,8 @@ class Router(StoredModel):
         **options: Unpack[RankKeywords],
     ) -> list[Answer]:
         """The answers to queries with the same candidates, each as `rank` gives it."""
+        if self.live is not None:
+            return self.live.rank_many(queries, tools, k, **options)
         texts, wanted = checked_queries(queries), RankOptions.of(k, options)
         if self.kind == "graph":
             return [self._rank_graphs(text, tools, wanted) for text in texts]
@@ -292,66 +298,70 @@ class Router(StoredModel):
             return groups
         return replace(groups, candidates=with_tool_texts(groups.candidates, self.tools))
 
-    def update(
-        self,
-        query: str,
-        offered: Iterable[object] | None = None,
-        *,
-        right: str | None = None,
-        chosen: str | None = None,
-        previous: Sequence[str] | None = None,
-    ) -> "Update":
-        """Learn from what became of a query, and write it to the journal of the run, from which `load` learns again.
+    def learn(self, outcomes: "Outcome | Mapping[str, object] | Iterable[Outcome | Mapping[str, object]]") -> "Update":
+        """Learn from what became of queries, at once; an outcome is on the disk, and known to whom loads the run.
 
-        `offered` are names of the catalogue or tool objects, without them the whole catalogue. `right` is a name,
-        "none" where nothing offered was right, from which P(none) learns, or None: then `chosen` is known to be wrong,
-        offers are counted, and the weights learn nothing. Outcomes of other processes are learned from, too.
+        Parameters
+        ----------
+        outcomes
+            One, or several: `ltr.Outcome`, or dicts with its fields. `offered` are names of the catalogue or tool
+            objects, without them the whole catalogue. `right` names the tool that should have been used, `wrong` the
+            one that was where nobody knows the right one, `none` says that nothing offered is right.
+
+        Returns
+        -------
+        Update
+            What all outcomes of the run came to, also those that other processes wrote.
+
+        Raises
+        ------
+        UsageError
+            Where one of them says what cannot be; nothing is written.
+
+        Notes
+        -----
+        What is learned at once is the layer of corrections: the right tool of a corrected query comes first, for
+        queries like it too, and others stay. `ltr update` learns columns and weights anew as well.
+
         """
         from ltr.serving.outcomes import Outcome
 
-        return self._updated([Outcome(query, offered, right, chosen, previous)], is_strict=True)
+        several = [outcomes] if isinstance(outcomes, Mapping | Outcome) else list(outcomes)
+        return self._learned(several, is_strict=True)
 
-    def update_many(self, outcomes: "Iterable[Outcome | Mapping[str, object]]") -> "Update":
-        """The same of many, written at once; those that cannot be learned from are left out and counted.
+    def forget(self, *names: str) -> "Update":
+        """Take outcomes back, by their ids; a later `ltr update` learns nothing of a trace of that id, either."""
+        return self._learned([], is_strict=True, forget=names)
 
-        Each is a dict of the arguments of `update`: {"query": ..., "offered": ..., "right": ...}.
-        """
-        return self._updated(outcomes, is_strict=False)
-
-    def _updated(self, outcomes: "Iterable[Outcome | Mapping[str, object]]", *, is_strict: bool) -> "Update":
+    def _learned(
+        self, outcomes: "Iterable[Outcome | Mapping[str, object]]", *, is_strict: bool, forget: Sequence[str] = ()
+    ) -> "Update":
         """What all outcomes of the run come to, with these in its journal."""
-        from ltr.serving.outcomes import candidates_of, usable_outcomes
+        from ltr.serving.learning_from_outcomes import JournalLine
+        from ltr.serving.outcomes import usable_outcomes
 
-        feedback = self._opened_feedback()
+        feedback = self.opened_feedback()
         usable = usable_outcomes(outcomes, self.tools, is_strict=is_strict)
         with feedback.lock:
-            if usable.offers:
-                feedback.append(usable.rows(self.known.columns(self.fitted, candidates_of(usable.offers))))
-            self._apply(feedback.replayed(), feedback)
-            return feedback.summary(len(usable.offers), usable.skipped)
+            new = feedback.append(JournalLine(usable.rows, list(forget)))
+            self._serve(feedback.router())
+            return feedback.summary(self, new, len(usable.rows) - new, usable.skipped)
 
-    def compact(self) -> "Update":
-        """Fold the outcomes of the journal into what stands for the training data, for all who load the run.
+    def again(self) -> "Router":
+        """The router with the model that its directory serves by now."""
+        if self.home is None:
+            return self
+        model = load_updated(self.home, self.home)
+        return Router.of(model, tools=self.tools, graphs=self.graphs, tool_objects=self.tool_objects, home=self.home)
 
-        Of outcomes that are folded in, the weights keep the curvature alone. The journal stays. Another process that
-        folds at the same time is refused.
-        """
-        from ltr.files.directory_lock import locked
-
-        feedback = self._opened_feedback()
-        with feedback.lock, locked(feedback.home):
-            feedback.compact()
-            self._apply(feedback.replayed(), feedback)
-            return feedback.summary(0, {})
-
-    def update_base(self) -> UpdateBase | None:
-        """What outcomes are learned with, after those of today; None where the run does not keep it."""
-        if self.home is None or not files_of(self.home)[0].exists():
+    @property
+    def rarity(self) -> "Rarity | None":
+        """How rare the words of training queries are; None where the run does not keep it."""
+        if self.home is None or self.features is None or not (self.home / TRAINING).exists():
             return None
-        base = self._opened_feedback().compacted()
-        return UpdateBase(base.hessian, base.parts)
+        return self.opened_feedback().rarity
 
-    def _opened_feedback(self) -> "Feedback":
+    def opened_feedback(self) -> "Feedback":
         """The outcomes of the run; an error where there can be none."""
         from ltr.serving.learning_from_outcomes import Feedback
 
@@ -360,20 +370,22 @@ class Router(StoredModel):
             if feedback is None:
                 if self.home is None:
                     raise UsageError("outcomes are kept in a run directory: train with one (out=), then load it")
-                feedback = Feedback(self.home, load_model(self.home))
+                feedback = Feedback(self.home, replace(self))
                 object.__setattr__(self, "feedback", feedback)
             return feedback
 
-    def _apply(self, applied: "Applied | None", feedback: "Feedback") -> None:
-        """Rank by the weights and counts after an update.
+    def _serve(self, learned: "Router") -> None:
+        """Rank by what was learned, from the next query on.
 
-        A thread that ranks meanwhile reads `known` before `features`: it never puts columns of old counts into the new.
+        A thread that ranks meanwhile goes on with `live`, which is set at once and never changed.
         """
-        if applied is not None:
-            known = self.known.renewed(applied.features, feedback.moved_columns)
-            changed = {"w": applied.w, "features": applied.features, "none": applied.none, "known": known}
-            for name, value in changed.items():
-                object.__setattr__(self, name, value)
+        before, after = self.fitted.states, learned.fitted.states
+        if learned.names == self.names and all(old is new for old, new in zip(before[:-1], after[:-1], strict=True)):
+            object.__setattr__(learned, "known", self.known.renewed(learned.fitted, (CORRECTIONS,)))
+        object.__setattr__(learned, "feedback", self.feedback)
+        object.__setattr__(self, "live", learned)
+        for name in ("names", "w", "features", "terms", "none", "training", "known"):
+            object.__setattr__(self, name, getattr(learned, name))
 
     def save(self, directory: AnyPath) -> None:
         """Write the model into the directory: model.json, and model.npz where something learned is an array."""
@@ -384,7 +396,7 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
     """The router of a run directory, pack or model.json: with its own tools, or others of a file or in memory."""
     if str(path).lower().endswith(".zip"):
         raise UsageError(f"{path}: a packed router; unzip it, then name the directory")
-    model, objects = load_model(path), tuple[object, ...]()
+    objects, home = tuple[object, ...](), Path(path) if Path(path).is_dir() else Path(path).parent
     if tools is None:
         catalogue = own_tools(path)
     elif isinstance(tools, str | os.PathLike):
@@ -397,12 +409,39 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
         from ltr.data.catalogues.graphs import read_graphs  # most routers choose among tools
 
         read = read_graphs(graphs)
-    home = Path(path) if Path(path).is_dir() else Path(path).parent
-    router = Router.of(model, tools=catalogue, graphs=read, tool_objects=objects, home=home)
-    if any(file.exists() for file in files_of(home)[1:]):
-        from ltr.serving.learning_from_outcomes import Feedback  # most runs have no outcomes
+    options: dict[str, Any] = {"tools": catalogue, "graphs": read, "tool_objects": objects, "home": home}
+    if not has_outcomes(home):
+        return _at_work(Router.of(load_model(path), **options))
+    from ltr.serving.learning_from_outcomes import Feedback  # most runs have no outcomes
 
-        feedback = Feedback(home, model)
-        object.__setattr__(router, "feedback", feedback)
-        router._apply(feedback.replayed(), feedback)
+    router = Router.of(load_updated(home, Path(path)), **options)
+    feedback = Feedback(home, replace(router))
+    object.__setattr__(router, "feedback", feedback)
+    learned = feedback.router()
+    if learned is not feedback.base:
+        router._serve(learned)
+    return _at_work(router)
+
+
+def _at_work(router: Router) -> Router:
+    """The router, which ranks by a copy that never changes: what it learns later is another one."""
+    copy = replace(router)
+    for name in ("known", "feedback"):
+        object.__setattr__(copy, name, getattr(router, name))
+    object.__setattr__(router, "live", copy)
     return router
+
+
+def load_updated(home: Path, path: Path) -> StoredModel:
+    """The model of the last refit in the directory, else that of the path, while other processes may replace it."""
+    for _ in range(READS):
+        updated = updated_home(home)
+        if updated == home:
+            return load_model(path)
+        before = updated.stat()
+        try:
+            return load_model(updated)
+        except FileError:
+            if updated.exists() and os.path.samestat(before, updated.stat()):
+                raise
+    return load_model(updated_home(home))

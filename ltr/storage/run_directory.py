@@ -16,7 +16,7 @@ from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.record_reader import read_record
 from ltr.storage.run_provenance import machine
 from ltr.storage.run_record import RUN, TOOLS, RunRecord, TaskRecord, file_digest, run_record
-from ltr.storage.update_state import UPDATE
+from ltr.storage.update_state import TRAINING
 
 CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, REPORT = (
     "config.yaml",
@@ -29,7 +29,7 @@ CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, REPORT = (
     "log.jsonl",
     "report.html",
 )
-FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, TOOLS, UPDATE, REPORT)
+FILES = (MODEL, ARRAYS, CONFIG, METRICS, CURVES, PER_QUERY, BY_TOOL, EXAMPLES, HISTORY, LOG, TOOLS, TRAINING, REPORT)
 
 
 def _is_run(directory: Path) -> bool:

@@ -39,13 +39,10 @@ class NoneLogit:
     standard_errors: tuple[float, ...] | None  # by trace, given w
     traces: int
     no_errors: str = ""  # why there are none
-    hessian: tuple[tuple[float, ...], ...] = ()  # at b, summed over the groups; (): of a model that did not keep it
 
     def __post_init__(self) -> None:
         if len(self.b) != len(INPUTS) or not all(map(math.isfinite, self.b)):
             raise DataError(f"none has {len(INPUTS)} finite coefficients; found {list(self.b)}")
-        if self.hessian and not is_curvature(np.array(self.hessian), len(self.b)):
-            raise DataError("the curvature of none is not a symmetric matrix of finite numbers, a row a coefficient")
         if not (0 < self.share < 1 and 0 < self.trained_share < 1):
             raise DataError(f"the shares of none are {self.trained_share} and {self.share}; between 0 and 1 is needed")
 
@@ -67,16 +64,6 @@ class NoneLogit:
         """P(none) of each group."""
         z, rest = none_inputs(scores, offsets, relevance, words)
         return sigmoid(z @ self.served - rest)
-
-
-def is_curvature(matrix: FloatArray, columns: int) -> bool:
-    """Whether the matrix is symmetric, of so many columns, and finite.
-
-    >>> is_curvature(np.eye(2), 2), is_curvature(np.array([[0.0, 1.0], [0.0, 0.0]]), 2), is_curvature(np.eye(2), 3)
-    (True, False, False)
-    """
-    is_square = matrix.shape == (columns, columns) and matrix.dtype == float
-    return is_square and bool(np.isfinite(matrix).all()) and np.array_equal(matrix, matrix.T)
 
 
 def logit(share: float) -> float:

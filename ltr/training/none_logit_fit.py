@@ -1,7 +1,7 @@
 """The fit of the logit of none, with w held: convex, to an optimum that is proved, with standard errors by trace."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -12,7 +12,6 @@ from ltr.training.fit_result import Optimum
 from ltr.training.newton import GAP, GRADIENT, HALVINGS, STEPS
 from ltr.training.none_logit import NoneLogit, sigmoid
 from ltr.training.optimality_certificate import gap_bound
-from ltr.training.quadratic_approximation import Quadratic
 
 ROUNDING = 1e-14  # the objective moves by so much of itself without falling
 
@@ -86,40 +85,7 @@ def fit_none(rows: NoneRows, *, relevance: str, source: str, share: float | None
         standard_errors=errors,
         traces=len(np.unique(rows.traces)),
         no_errors=why,
-        hessian=_as_rows(len(rows.rest) * of_b(point.hessian, to_b)),
     )
-
-
-def relearned(none: NoneLogit, z: FloatArray, rest: FloatArray, is_none: BoolArray) -> tuple[NoneLogit, float]:
-    """None after outcomes, and a bound on how far b is from its optimum.
-
-    b minimises 1/2 (b - b0)' H0 (b - b0) + the losses of the outcomes at the share that P(none) is for. The loss of one
-    is that of a choice between none, of score b . z + shift, and some, of score ln sum exp s.
-    """
-    phi = np.zeros((2 * len(rest), z.shape[1]))
-    phi[::2] = z
-    labels, added = np.empty(len(phi)), np.empty(len(phi))
-    labels[::2], labels[1::2], added[::2], added[1::2] = is_none, ~is_none, none.shift, rest
-    before = Quadratic(np.array(none.b), np.array(none.hessian))
-    solved = before.solve(phi, labels, np.arange(0, len(phi) + 1, 2), score_offset=added)
-    hessian = _as_rows(before.hessian + solved.hessian)
-    return replace(none, b=tuple(solved.w.tolist()), hessian=hessian), solved.distance
-
-
-def of_b(hessian: FloatArray, to_b: FloatArray) -> FloatArray:
-    """The Hessian in b from that in c, b = M c; a flat input, of which b says nothing, has none.
-
-    >>> of_b(np.diag([1.0, 4.0, 1.0]), np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])).tolist()
-    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    """
-    to_c = np.linalg.pinv(to_b)
-    product: FloatArray = to_c.T @ hessian @ to_c
-    return product
-
-
-def _as_rows(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
-    """A matrix as a record has it, symmetric to the last bit."""
-    return tuple(map(tuple, ((matrix + matrix.T) / 2).tolist()))
 
 
 def standardised(z: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,7 +1,7 @@
 """Terms: the columns of curves and of products, which the score weighs beside the features themselves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -66,6 +66,25 @@ class Terms:
     def names(self, names: Sequence[str]) -> tuple[str, ...]:
         """The names of all columns from those of phi."""
         return (*self.knots.names(tuple(names)), *self.products.names(names))
+
+    def with_plain_column(self) -> Self:
+        """The same beside one more feature, which comes last and has no terms."""
+        knots, products = self.knots, self.products
+        if len(knots):
+            knots = replace(knots, ends=np.vstack([knots.ends, [-np.inf, np.inf]]))
+        if len(products):
+            ends = np.vstack([products.ends, [0.0, 0.0]])
+            products = replace(products, centres=np.append(products.centres, 0.0), ends=ends)
+        return type(self)(knots, products)
+
+    def without_last_column(self) -> Self:
+        """The same without the last feature, which has no terms."""
+        knots, products = self.knots, self.products
+        if len(knots):
+            knots = replace(knots, ends=knots.ends[:-1])
+        if len(products):
+            products = replace(products, centres=products.centres[:-1], ends=products.ends[:-1])
+        return type(self)(knots, products)
 
     def of_feature(self, feature: int, features: int) -> IntArray:
         """The places of a feature's columns among all: its own, those of its knots, and those of its products."""

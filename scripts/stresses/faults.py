@@ -43,7 +43,6 @@ COMMANDS = {  # name: what other commands open of its result, and its words
     "pack": (["packed"], "pack model -o packed"),
     "pack zip": (["packed.zip"], "pack model -o packed.zip"),
     "update": (["served"], "update served o.jsonl"),
-    "update compact": (["served"], "update served o.jsonl --compact"),
 }
 INPUTS = ("s.jsonl", "l.txt", "c.yaml", "b.yaml", "o.jsonl", "phi.npz", "model", "columns", "by-parts")
 MADE = (
@@ -251,8 +250,8 @@ def has_times(name):
 
 
 def stands(name, found, content):
-    """Whether a file of a run still holds what it held; a journal may have grown, and be folded in anew."""
-    if name.endswith("compacted.npz"):
+    """Whether a file of a run still holds what it held; a journal may have grown, and be learned from anew."""
+    if "updated/" in name:
         return True
     return found.startswith(content) if name.endswith(JOURNAL) else found == content
 

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-import ltr
 from ltr.files.journal import read_journal
 from stresses.cases import Cases, Figure
 from stresses.forked import call, preload
@@ -193,7 +192,8 @@ class Killed:
         home = Path(self.out)
         if self.name == "update":
             rows = [json.loads(line) for line in read_journal(home / "outcomes.journal").contents]
-            return ltr.load(home).w.tobytes() if rows else b"", rows
+            updated = home / "updated" / "model.json"
+            return updated.read_bytes() if updated.exists() else b"", rows
         if home.is_file():
             return {path.name: path.read_bytes() for path in Path().glob(f"{home.stem}.*")}
         files = files_without_times(home)

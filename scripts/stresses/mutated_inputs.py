@@ -277,7 +277,8 @@ def served_run():
     run_and_save(RunConfig(data=DataConfig(train=written("t.jsonl", tool_rows(range(9)))), encoder="hash"), "served")
     router = ltr.load("served")
     for number in range(4):
-        router.update(f"what is the map of {number}?", ["get_map", "get_mail", "get_news"], right="get_map")
+        offered = ["get_map", "get_mail", "get_news"]
+        router.learn({"query": f"what is the map of {number}?", "offered": offered, "right": "get_map"})
     return Path("served/outcomes.journal").read_bytes()
 
 
@@ -308,7 +309,7 @@ def outcomes(draw, content):
     text = "\n".join(json.dumps(changed(draw, row)) for row in rows).encode()
     Path("o.jsonl").write_bytes(damaged(draw, text) if draw.random() < 0.3 else text)
     Path("served/outcomes.journal").write_bytes(content)
-    ltr.load("served").update_many(list(read_outcomes("o.jsonl")))
+    ltr.load("served").learn(read_outcomes("o.jsonl"))
 
 
 def logs(draw, _):

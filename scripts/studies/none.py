@@ -23,13 +23,10 @@ from ltr.evaluation.none_of_these_measures import calibration_error
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.training_columns import prepare
-from ltr.features.crossfit import trace_fold
-from ltr.serving.none_logit_inputs import relevance_of, word_counts
 from ltr.serving.none_probability import none_probabilities
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from ltr.training.none_logit import INPUTS, none_inputs, sigmoid
-from ltr.training.none_logit_fit import relearned
+from ltr.training.none_logit import INPUTS
 from ltr.training.softmax import softmax
 
 REMOVED, SHARES = 0.2, (0.05, 0.4)
@@ -89,37 +86,10 @@ def measure(title, train, test, encoder):
             f"  share {share:.3f}: calibration error {plain:.3f} as trained (mean P {mean:.3f}), "
             f"{moved:.3f} with the constant moved (mean P {moved_mean:.3f})"
         )
-    after_outcomes(prepared, model, learned, (rest, copies))
     weights = np.where(is_none, learned.trained_share / len(p_none), (1 - learned.trained_share) / len(p_rest))
     for name, change in OTHER_LISTS.items():
         p = np.concatenate([judged(prepared, model, learned, change(part))[0] for part in (rest, copies)])
         print(f"  {name}: calibration error {calibration_error(p, is_none, weights):.3f} (mean P {weights @ p:.3f})")
-
-
-def after_outcomes(prepared, model, learned, parts):
-    """b learns from half of the traces as outcomes, with w held; the calibration error on the other half."""
-    z, rest, is_none, is_outcome = [], [], [], []
-    for groups, nothing in zip(parts, (False, True), strict=True):
-        candidates, phi = groups.candidates, prepared.applied(groups.candidates)
-        relevance = relevance_of(prepared.names, phi, learned.relevance)
-        inputs = none_inputs(model.scores(phi), groups.offsets, relevance, word_counts(candidates))
-        z.append(inputs[0])
-        rest.append(inputs[1])
-        is_none.append(np.full(len(inputs[1]), nothing))
-        halves = np.array([trace_fold(trace) % 2 == 0 for trace in candidates.trace_ids])
-        is_outcome.append(halves[candidates.traces])
-    z, rest, is_none, is_outcome = map(np.concatenate, (z, rest, is_none, is_outcome))
-    after, distance = relearned(learned, z[is_outcome], rest[is_outcome], is_none[is_outcome])
-    line = []
-    for logit in (learned, after):
-        p = sigmoid(z @ logit.served - rest)[~is_outcome]
-        line.append((calibration_error(p, is_none[~is_outcome], np.ones(len(p))), float(p.mean())))
-    (plain, mean), (error, after_mean) = line
-    print(
-        f"  {is_outcome.sum():,} of them as outcomes (within {distance:.0e} of the optimum): on the others, "
-        f"{is_none[~is_outcome].mean():.3f} of none, calibration error {plain:.3f} before (mean P {mean:.3f}), "
-        f"{error:.3f} after (mean P {after_mean:.3f})"
-    )
 
 
 def of_three(groups):

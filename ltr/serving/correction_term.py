@@ -1,0 +1,49 @@
+"""The term of corrections: put on top of a model whose own scores stand still."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ltr.data.groups import Groups
+from ltr.errors import UsageError
+from ltr.features.corrections import Rarity, corrections_state
+from ltr.features.presets import CORRECTIONS
+from ltr.features.registry import FeatureConfig
+
+if TYPE_CHECKING:
+    from ltr.serving.router import Router
+
+
+def corrected(router: "Router", corrections: Groups | None, rarity: Rarity) -> "Router":
+    """Return the router with the term that the corrections make; without any, without a term."""
+    base = uncorrected(router)
+    if corrections is None:
+        return base
+    fitted = base.fitted
+    if CORRECTIONS in base.names:
+        raise UsageError(f"the model was trained with {CORRECTIONS} as a column of its own; train it without")
+    scores = base.scores(base.phi(corrections.candidates))
+    state = corrections_state(corrections, scores, rarity, fitted.encoder)
+    features = replace(fitted, configs=(*fitted.configs, FeatureConfig(CORRECTIONS)), states=(*fitted.states, state))
+    names = (*base.names, CORRECTIONS)
+    w = np.insert(base.w, len(base.names), 1.0)
+    return replace(base, names=names, w=w, features=features, terms=base.terms.with_plain_column())
+
+
+def uncorrected(router: "Router") -> "Router":
+    """Return the router without the term."""
+    if router.names[-1] != CORRECTIONS:
+        return router
+    count = len(router.names) - 1
+    features = router.fitted.only(*router.names[:count])
+    w = np.delete(router.w, count)
+    return replace(router, names=router.names[:count], w=w, features=features, terms=router.terms.without_last_column())
+
+
+def rarity_of(router: "Router") -> Rarity | None:
+    """Return the rarity that the term of the router goes by; None without a term."""
+    if router.names[-1] != CORRECTIONS or router.features is None:
+        return None
+    state = router.features.states[-1] or {}
+    return Rarity(state["grams"]["keys"], state["grams"]["rarity"], state["counted"])

@@ -1,0 +1,74 @@
+"""What a run keeps to learn from outcomes: its training groups, and how rare the words of their queries are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import Array
+from ltr.data.candidates import Past
+from ltr.data.groups import Groups
+from ltr.data.source_files import SourceFile
+from ltr.errors import FileError
+from ltr.features.corrections import Rarity
+from ltr.features.fitted_features import FittedFeatures
+from ltr.files.npz import DAMAGES, read_arrays, write_arrays
+from ltr.files.packed_texts import pack_texts, unpack_texts
+from ltr.files.path_arguments import AnyPath
+from ltr.storage.columns_file import columns_of, groups_of_columns
+from ltr.storage.feature_state_file import UNUSABLE
+
+LARGEST = 4 << 30
+PARTS = ("groups", "none")  # those that were trained on, and those for which none is right
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a model was learned from."""
+
+    rarity: Rarity
+    groups: Groups | None = None  # None: the run keeps no texts, or is a pack
+
+
+def write_learned(path: AnyPath, learned: Learned) -> None:
+    """Write the file, complete or not at all."""
+    rarity, arrays = learned.rarity, dict[str, Array]()
+    arrays |= {"keys": rarity.keys, "weights": rarity.weights, "queries": np.array(rarity.queries)}
+    if learned.groups is not None:
+        for name, part in zip(PARTS, (learned.groups, learned.groups.none_groups), strict=True):
+            if part is not None:
+                plain = replace(part, candidates=replace(part.candidates, contexts=None, context_texts=()))
+                columns = columns_of(plain, np.empty((len(part.labels), 0)))
+                arrays |= {f"{name}.{key}": array for key, array in columns.items()}
+                arrays[f"{name}.past"] = pack_texts([part.candidates.past])[0]
+                if part.outcomes is not None:
+                    arrays[f"{name}.outcomes"], arrays[f"{name}.outcomes.ends"] = pack_texts(part.outcomes)
+    write_arrays(path, arrays)
+
+
+def read_learned(path: Path, features: FittedFeatures) -> Learned:
+    """Return the content of such a file, of a run with these features; anything else is refused."""
+    arrays = read_arrays(path, limit=LARGEST)
+    try:
+        rarity = Rarity(arrays["keys"].astype(np.int64), arrays["weights"].astype(np.float64), int(arrays["queries"]))
+        if rarity.keys.shape != rarity.weights.shape or (rarity.keys[1:] <= rarity.keys[:-1]).any():
+            raise ValueError("words and their rarity do not fit")
+        groups, none = (_groups(path, features, arrays, name) for name in PARTS)
+    except (*DAMAGES, *UNUSABLE) as error:
+        raise FileError(str(path), f"not what updates need: {error}") from error
+    return Learned(rarity, groups if groups is None or none is None else replace(groups, none_groups=none))
+
+
+def _groups(path: Path, features: FittedFeatures, arrays: Mapping[str, Array], name: str) -> Groups | None:
+    own = {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+    if not own:
+        return None
+    plain = FittedFeatures(features.kind, (), (), features.encoder)
+    source = SourceFile(str(path), 0, 1)
+    groups = groups_of_columns(source, own, plain, fit="", is_applied=False)
+    past = msgspec.convert(own["past"].tobytes().decode(), Past)
+    candidates = replace(groups.candidates, features=None, feature_names=(), past=past)
+    outcomes = unpack_texts(own["outcomes"], own["outcomes.ends"]) if "outcomes" in own else None
+    return replace(groups, candidates=candidates, outcomes=outcomes)
