@@ -23,7 +23,7 @@ def corrected(router: "Router", corrections: Groups | None, rarity: Rarity) -> "
     fitted = base.fitted
     if CORRECTIONS in base.names:
         raise UsageError(f"the model was trained with {CORRECTIONS} as a column of its own; train it without")
-    scores = base.scores(base.phi(corrections.candidates))
+    scores = base.scores(base.known.columns(fitted, corrections.candidates))
     state = corrections_state(corrections, scores, rarity, fitted.encoder)
     features = replace(fitted, configs=(*fitted.configs, FeatureConfig(CORRECTIONS)), states=(*fitted.states, state))
     names = (*base.names, CORRECTIONS)

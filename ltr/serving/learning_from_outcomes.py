@@ -159,7 +159,8 @@ class Feedback(SharedByThreads):
         corrections = None if groups is None else corrections_of(groups)
         cut, first = {"a last line that was cut off": 1} if self.journal.is_cut else {}, 0
         if corrections is not None:
-            best, _ = router.first_choices(corrections.candidates)
+            phi = router.known.columns(router.fitted, corrections.candidates)
+            best, _ = router.first_of(corrections.candidates, phi, router.scores(phi))
             most = np.maximum.reduceat(corrections.labels, corrections.offsets[:-1])
             first = int((corrections.labels[best] == most).sum())
         return Update(
