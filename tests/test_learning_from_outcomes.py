@@ -92,6 +92,17 @@ def test_a_score_is_the_sum_of_its_contributions_and_the_term_of_corrections_is_
     assert sum(best.contributions.values()) == pytest.approx(best.score)
 
 
+def test_an_explained_ranking_names_the_outcome_it_comes_from(run, cli):
+    ltr.load(run).learn([{**CORRECTION, "id": "thumb-17"}, {"query": "any mail?", "right": "get_mail", "id": "o2"}])
+    asked = ("rank", run, CORRECTION["query"], "--explain", "--format")
+    answer = json.loads(cli.good(*asked, "json"))
+    best = answer["ranking"][0]
+    assert max(answer["outcomes"], key=answer["outcomes"].get) == "thumb-17"
+    assert sum(answer["outcomes"].values()) == pytest.approx(best["contributions"]["tool.corrections"])
+    assert "tool.corrections of the first: thumb-17 +" in cli.good(*asked, "human")
+    assert "outcomes" not in json.loads(cli.good(*asked[:3], "--format", "json"))
+
+
 def test_the_refit_is_the_training_on_samples_and_outcomes(run, tmp_path):
     told = [*outcomes(12), {"id": "w", "query": "mail or news?", "offered": TOOLS[:3], "wrong": TOOLS[0]}]
     ltr.load(run).learn(told)

@@ -1,6 +1,6 @@
 """ltr rank: queries in, ranked candidates out."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ltr.serving.router import Router
 
 COLUMNS = ("trace_id", "node_id", "query", "rank", "candidate", "probability", "score")
+MOST_OUTCOMES = 3  # named under an explained query
 NO_CANDIDATE = "no candidate is as probable as --at-least asks for"
 WITHOUT_PARTS, PART = 44, 9  # columns of a line without the features, and of each feature
 
@@ -82,7 +83,7 @@ def rank_command(
         queries = typed_queries() if query == "-" else iter([str(query)])
         before = None if previous is None else [name.strip() for name in previous.split(",") if name.strip()]
         answers = told(router.rank(text, k=k, at_least=at_least, previous=before) for text in queries)
-    SHOW[chosen_format(shown)](answers, explain)
+    SHOW[chosen_format(shown)](map(router.with_outcomes, answers) if explain else answers, explain)
 
 
 def model_and_query(words: list[str], *, has_samples: bool, has_tools: bool) -> tuple[str | None, str | None]:
@@ -182,9 +183,17 @@ def show_human(found: "Iterator[Answer]", explain: bool) -> None:
         title = emphasis(shortened(visible(f'"{answer.query}"'), columns_of_terminal()))
         more = [f"  and {count(hidden, 'more feature')}"] if hidden else []
         lines = aligned_lines(headers, rows, flexible=1) if rows else [f"  {NO_CANDIDATE}"]
+        lines += [f"  tool.corrections of the first: {outcomes_text(answer.outcomes)}"] if answer.outcomes else []
         lines += ["  abstains: the first candidate is not sure enough"] if answer.abstains else []
         lines += [] if answer.none is None else [f"  none of these: probability {fixed(answer.none)}"]
         say(*([""] if place else []), title, *lines, *more)
+
+
+def outcomes_text(outcomes: "Mapping[str, float]") -> str:
+    """The outcomes that add most, by their ids."""
+    listed = [f"{visible(name)} {added:+.3f}" for name, added in list(outcomes.items())[:MOST_OUTCOMES]]
+    more = [f"{len(outcomes) - MOST_OUTCOMES:,} more"] if len(outcomes) > MOST_OUTCOMES else []
+    return ", ".join([*listed, *more])
 
 
 def parts_shown(answer: "Answer") -> tuple[list[str], int]:
@@ -223,7 +232,8 @@ def show_answers_json(found: "Iterator[Answer]", explain: bool) -> None:
     for answer in found:
         choices = [_choice(choice, explain) for choice in answer.choices]
         query_fields = {"trace_id": answer.trace_id, "node_id": answer.node_id, "query": answer.query}
-        none = {} if answer.none is None else {"none": answer.none}
+        none: dict[str, Any] = {} if answer.none is None else {"none": answer.none}
+        none |= {"outcomes": dict(answer.outcomes)} if answer.outcomes else {}
         none |= {"abstains": True} if answer.abstains else {}
         none |= {"scored": answer.scored, "offered": answer.offered} if answer.scored < answer.offered else {}
         say(json_text({**query_fields, **none, "ranking": choices}))

@@ -169,6 +169,18 @@ class Layer:
         return influence((2 * self.grams.products(grams) + self.vectors.products(vectors)) / 3)
 
 
+def outcomes_behind(state: State, encoder: Encoder, candidates: Candidates, tool: str) -> dict[str, float]:
+    """Return what each outcome adds to the tool for the first query of the candidates, the most first."""
+    layer = Layer.of(state)
+    rarity = layer.rarity
+    grams = query_grams(candidates, Context(encoder, Lexicon()))
+    asked = unit_rows(grams, rarity.keys, rarity.weights, rarity.queries)
+    influences = layer.influences(asked, encoder.encode(candidates.query_texts, "query"))[0]
+    added = influences * (layer.table[:, layer.tools[tool]] if tool in layer.tools else 0.0)
+    named = {layer.outcomes[place]: float(added[place]) for place in np.flatnonzero(added).tolist()}
+    return dict(sorted(named.items(), key=lambda item: -abs(item[1])))
+
+
 def corrected_tools(tools: ToolList, state: State, context: Context) -> IntArray:
     """Return the place of each tool among those of the corrections; -1 for one that none of them offered."""
     places = context.of_state(Layer.of, state).tools

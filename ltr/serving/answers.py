@@ -1,7 +1,7 @@
 """What a router answers: a query with its candidates, best first."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import overload
 
 from ltr.data.value_excerpts import excerpt, key_text
@@ -34,6 +34,7 @@ class Answer:
     warnings: tuple[str, ...] = ()  # why the ranking of the samples may mean less than it seems to
     none: float | None = None  # how probably nothing offered is right; None of a model that did not learn it
     abstains: bool = False  # the first choice is not sure enough, by the rule of the model
+    outcomes: Mapping[str, float] = field(default_factory=dict)  # explained: what each adds to the first choice, by id
 
     def __repr__(self) -> str:
         """What a notebook shows of it: the query and the first candidates, on one line."""

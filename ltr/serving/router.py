@@ -11,12 +11,13 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.candidates import Candidates, candidate_text, key_order, with_tool_texts
-from ltr.data.catalogue_as_candidates import graph_candidates
+from ltr.data.catalogue_as_candidates import graph_candidates, tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.supplied_feature_names import refuse_other_columns
+from ltr.data.tool_texts import ToolText
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, FileError, UsageError, count
 from ltr.evaluation.ranking import Ties, order, rank
@@ -270,6 +271,17 @@ class Router(StoredModel):
             yield f"{CUT}: probabilities are over that" + (f", and {lost}" if lost else "")
         if lost and self.feedback is not None:
             yield f"{UPDATED}: {lost}"
+
+    def with_outcomes(self, answer: Answer) -> Answer:
+        """The answer with the outcomes whose corrections moved its first choice."""
+        router = self.live or self
+        if router.names[-1] != CORRECTIONS or not answer.choices:
+            return answer
+        from ltr.features.corrections import outcomes_behind
+
+        query = tool_candidates(answer.query, {answer[0].candidate: ToolText("")})
+        state, encoder = router.fitted.states[-1], router.fitted.encoder
+        return replace(answer, outcomes=outcomes_behind(state or {}, encoder, query, answer[0].candidate))
 
     def first_choices(self, candidates: Candidates) -> tuple[IntArray, FloatArray]:
         """The row that stands first in each group, and its probability."""
