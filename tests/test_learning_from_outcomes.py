@@ -183,6 +183,16 @@ def test_outcomes_of_none_teach_the_probability_of_none(run):
     assert ltr.load(run).rank("write a haiku").none > ltr.load(run).rank("what is the weather?").none
 
 
+@pytest.mark.parametrize("settings", [["--set", "data.previous=from_labels"], ["--set", "train.trainer=descent"]])
+def test_runs_with_a_past_of_labels_or_made_by_descent_learn_anew(cli, tmp_path, settings):
+    samples = written(tmp_path / "samples.jsonl", tool_rows(range(25)))
+    features = ("--features", "tool.rel,tool.follows,tool.proto")
+    cli.good("train", samples, "-o", tmp_path / "run", "--encoder", "hash", *features, *settings, "-q")
+    told = written(tmp_path / "told.jsonl", [CORRECTION])
+    assert json.loads(cli.good("update", tmp_path / "run", told, "--format", "json"))["is_refit"]
+    assert first(ltr.load(tmp_path / "run"), CORRECTION["query"]) == "get_news"
+
+
 def test_a_router_that_is_loaded_later_has_learned_the_same(run):
     router = ltr.load(run)
     router.learn(outcomes(20))
@@ -390,10 +400,14 @@ def test_the_command_learns_from_a_file_and_counts_what_it_leaves_out(run, cli, 
     assert update["skipped"] == {"right was not offered": 1, "tools that the catalogue does not have": 1}
     assert update["is_refit"]
     assert update["test_queries"] == 30
+    assert update["test_decided"] <= 1
     said = cli.good("update", run, told, "--format", "human")
     assert "wrote 0 outcomes, 3 known before; the run has 3 outcomes" in said
     assert "the right tool is first for 1 of 1 corrected query" in said
     assert "30 test queries: top-1" in said
+    same = written(tmp_path / "same.jsonl", [{**row, "query": "mail?"} for row in tool_rows([40])])
+    cli.run("evaluate", run, same, "--format", "human")
+    assert "corrections decided which candidate is first for" in cli.err
 
 
 @pytest.mark.parametrize(

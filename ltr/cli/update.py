@@ -67,7 +67,7 @@ def show_update(refit: "Refit") -> None:
     moved, interval = refit.moved, refit.moved.interval
     sure = "" if interval.low is None or interval.high is None else f", 95 % {span(interval.low, interval.high)}"
     top1 = f"top-1 {moved.before:.3f} before, {moved.after:.3f} after ({signed(interval.mean)}{sure})"
-    say(f"  {count(moved.queries, 'test query', 'test queries')}: {top1}")
+    say(f"  {count(moved.queries, 'test query', 'test queries')}: {top1}; corrections decided {moved.decided:,}")
 
 
 def numbers_of(refit: "Refit") -> dict[str, Any]:
@@ -76,6 +76,7 @@ def numbers_of(refit: "Refit") -> dict[str, Any]:
     counted = ("outcomes", "known", "total", "right", "wrong", "none", "corrected", "first", "is_refit")
     numbers: dict[str, Any] = {name: getattr(update, name) for name in counted}
     test = {} if moved is None else {"queries": moved.queries, "top1_before": moved.before, "top1_after": moved.after}
+    test |= {} if moved is None else {"decided": moved.decided}
     interval = {} if moved is None else {"low": moved.interval.low, "high": moved.interval.high}
     return numbers | {f"test_{name}": value for name, value in (test | interval).items()}
 

@@ -77,7 +77,10 @@ def evaluate_router(
     seen, compared = seen_traces(router, groups.candidates) if split == "given" else (0, 0)
     unused = none_warnings(groups, "test data: " if split == "test" else "") if router.none is None else ()
     first = (*broken_promise(measured.abstention), *seen_traces_warnings(seen, compared))
-    before = (*first, *unused, *candidate_warnings(router, groups.candidates))
+    decided = router.count_decided(groups.candidates, phi)
+    number = len(groups.offsets) - 1
+    moved = (f"corrections decided which candidate is first for {decided:,} of {number:,} queries",) if decided else ()
+    before = (*first, *unused, *moved, *candidate_warnings(router, groups.candidates))
     is_missed = tools and split == "train" and (config.evaluate.catalogue or not groups.candidates.is_logged.all())
     before = (*before, NOT_SERVED) if is_missed else before
     warnings = (*before, *measured.warnings, *outdone_warnings(measured))

@@ -44,6 +44,7 @@ class TestMove:
     before: float
     after: float
     interval: Interval  # of the difference, paired bootstrap over traces
+    decided: int  # queries that would have another first candidate without the corrections
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,8 @@ def moved(home: Path, before: Router, after: Router) -> tuple[TestMove | None, s
     earlier, later = (_hits(router, groups) for router in (before, after))
     traces = groups.candidates.traces
     interval = bootstrap_difference(later, earlier, np.random.default_rng(config.seed), clusters=traces)
-    return TestMove(len(later), float(earlier.mean()), float(later.mean()), interval), ""
+    decided = after.count_decided(groups.candidates, after.phi(groups.candidates))
+    return TestMove(len(later), float(earlier.mean()), float(later.mean()), interval, decided), ""
 
 
 def _hits(router: Router, groups: Groups) -> FloatArray:

@@ -90,7 +90,7 @@ def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
         offsets=offsets,
         traces=np.arange(len(rows)),
         trace_ids=tuple(row.id for row in rows),
-        node_ids=("",) * len(rows),
+        node_ids=("0",) * len(rows),
         queries=np.array([queries[row.query] for row in rows], dtype=np.int64),
         query_texts=tuple(queries),
         names=np.array([names[name] for row in rows for name in row.names], dtype=np.int64),

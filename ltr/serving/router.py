@@ -295,6 +295,14 @@ class Router(StoredModel):
         first: IntArray = order(ranking, Ties.EXPECTED)[candidates.offsets[:-1]]
         return first, self._probabilities(scores, candidates.offsets, none)[first]
 
+    def count_decided(self, candidates: Candidates, phi: FloatArray) -> int:
+        """How many groups would have another first choice without the term of corrections."""
+        if self.names[-1] != CORRECTIONS:
+            return 0
+        scores, term = self.scores(phi), phi[:, len(self.names) - 1]
+        with_term, without = (self.first_of(candidates, phi, of)[0] for of in (scores, scores - term))
+        return int((with_term != without).sum())
+
     def read(self, samples: str | tuple[str, ...], data: "DataConfig", *, labels_required: bool = True) -> Groups:
         """The groups of samples, without those where none is right if labels are required.
 
