@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -166,3 +167,13 @@ def test_a_model_is_loaded_though_a_kill_came_between_the_two_renames(trained, t
     shutil.copytree(trained[0], tmp_path / ".run.old")
     assert load(tmp_path / "run").names == load(trained[0]).names
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_run_of_an_earlier_version_is_replaced_with_what_it_kept_for_updates(cli):
+    written("s.jsonl", tool_rows(range(12)))
+    train = "train", "s.jsonl", "--encoder", "hash", "-o", "run", "-q"
+    cli.good(*train)
+    for name in ("update.npz", "compacted.npz"):
+        (Path("run") / name).write_bytes(b"of an earlier version")
+    cli.good(*train, "--overwrite")
+    assert not {path.name for path in Path("run").iterdir()} & {"update.npz", "compacted.npz"}

@@ -44,7 +44,8 @@ def _is_evaluation(directory: Path) -> bool:
         return False
 
 
-RUN_KIND = DirectoryKind(files=(*FILES, RUN), folders={CHECKPOINTS: CHECKPOINT}, is_one=_is_run)
+EARLIER = ("update.npz", "compacted.npz")  # of runs that an earlier version made: they are replaced like any other
+RUN_KIND = DirectoryKind(files=(*FILES, RUN, *EARLIER), folders={CHECKPOINTS: CHECKPOINT}, is_one=_is_run)
 EVALUATION_KIND = DirectoryKind(files=(METRICS, CURVES, PER_QUERY, BY_TOOL), is_one=_is_evaluation)
 
 
