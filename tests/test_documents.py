@@ -189,3 +189,7 @@ def test_the_table_of_exit_codes_has_each_with_its_exception():
     of_class = {kind: next((EXIT_CODES[base] for base in kind.__mro__ if base in EXIT_CODES), 1) for kind in shown}
     assert shown == of_class
     assert set(EXIT_CODES) <= set(shown)
+
+
+def test_no_document_recommends_an_agent_that_binds_tools_and_cannot_call_them():
+    assert [name for name, text in TEXTS.items() if "bigtool" in text] == []
