@@ -46,9 +46,9 @@ def show_update(refit: "Refit") -> None:
     before = f", {update.known:,} known before" if update.known else ""
     say(f"wrote {count(update.outcomes, 'outcome')}{before}; the run has {count(update.total, 'outcome')}")
     for number, what in (
-        (update.right, "say which tool is right"),
-        (update.wrong, "say what was wrong alone: offered and not right; the weights learn nothing of them"),
-        (update.none, "say that nothing offered was right: P(none) learns from them"),
+        (update.right, "with the right tool"),
+        (update.wrong, "with a wrong tool alone: it was offered and not right, the weights learn nothing more"),
+        (update.none, "where nothing offered was right: P(none) learns from them"),
     ):
         if number:
             say(f"  {number:,} {what}")

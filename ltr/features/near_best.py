@@ -13,10 +13,8 @@ from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
 from ltr.features.precomputed_tables import ToolList, tools_of_rows
 from ltr.features.registry import feature
-from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
-from ltr.features.tool_prototypes import clause_relevance, text_vectors
-from ltr.features.tool_vector_products import ToolVectors
+from ltr.features.tool_prototypes import clause_products, query_products, text_vectors
 from ltr.features.tool_word_overlap import (
     Bm25Table,
     bm25_of_rows,
@@ -80,8 +78,7 @@ def near_letters(candidates: Candidates, state: State, context: Context) -> Floa
 )
 def near_text(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """cos(e(query), e(text)) divided by the largest of the list."""
-    queries, vectors = context.shared(query_clauses, candidates).queries_alone(), context.vectors[query_clauses]
-    return context.prepared(ToolVectors).best(queries, vectors, row_queries(candidates), context.tools)
+    return query_products(candidates, context)
 
 
 @feature(
@@ -95,4 +92,4 @@ def near_text(candidates: Candidates, state: None, context: Context) -> FloatArr
 )
 def near_clause(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """tool.clause divided by the largest of the list."""
-    return clause_relevance(candidates, state, context)
+    return clause_products(candidates, context)

@@ -6,7 +6,7 @@ from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups
 from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_from
-from ltr.features.clauses import query_clauses
+from ltr.features.clauses import Clauses, query_clauses
 from ltr.features.distinct_tools import distinct_tools
 from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
 from ltr.features.feature_context import Context
@@ -133,6 +133,21 @@ def best_cosines(
     return clauses.best(queries, lambda clause, pair: clause_vectors.dots(clause, vectors, rows[pair]))[0]
 
 
+def clause_products(candidates: Candidates, context: Context) -> FloatArray:
+    """Return the largest product of the query of each row, and of its clauses, with the vector prepared of its tool."""
+    return _products(context.shared(query_clauses, candidates), candidates, context)
+
+
+def query_products(candidates: Candidates, context: Context) -> FloatArray:
+    """Return the product of the whole query of each row with the vector prepared of its tool."""
+    return _products(context.shared(query_clauses, candidates).queries_alone(), candidates, context)
+
+
+def _products(clauses: Clauses, candidates: Candidates, context: Context) -> FloatArray:
+    vectors = context.vectors[query_clauses]
+    return context.prepared(ToolVectors).best(clauses, vectors, row_queries(candidates), context.tools)
+
+
 def tool_vectors(tools: ToolList, state: State, context: Context, *, own: Positive = OWN_TEXT) -> ToolVectors:
     """The prototype of each tool."""
     text_vectors = context.encoder.encode(tools.plain_texts, "document")
@@ -154,8 +169,7 @@ def tool_prototype(candidates: Candidates, state: State, context: Context) -> Fl
 
     3 is the option `own`; a tool that was never right has its text alone.
     """
-    clauses, vectors = context.shared(query_clauses, candidates), context.vectors[query_clauses]
-    return context.prepared(ToolVectors).best(clauses, vectors, row_queries(candidates), context.tools)
+    return clause_products(candidates, context)
 
 
 @feature(
@@ -172,8 +186,7 @@ def whole_query_prototype(candidates: Candidates, state: State, context: Context
 
     3 is the option `own`; a tool that was never right has its text alone.
     """
-    queries, vectors = context.shared(query_clauses, candidates).queries_alone(), context.vectors[query_clauses]
-    return context.prepared(ToolVectors).best(queries, vectors, row_queries(candidates), context.tools)
+    return query_products(candidates, context)
 
 
 def text_vectors(tools: ToolList, state: None, context: Context) -> ToolVectors:
@@ -191,8 +204,7 @@ def text_vectors(tools: ToolList, state: None, context: Context) -> ToolVectors:
 )
 def clause_relevance(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """max over the query and its clauses c of cos(e(c), e(text))."""
-    clauses, vectors = context.shared(query_clauses, candidates), context.vectors[query_clauses]
-    return context.prepared(ToolVectors).best(clauses, vectors, row_queries(candidates), context.tools)
+    return clause_products(candidates, context)
 
 
 @feature(
