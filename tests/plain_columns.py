@@ -212,7 +212,28 @@ def text(candidates, state, context):
     return best_cosines(candidates, context.encoder, vectors, context, is_whole=True)
 
 
+def zero_shot(candidates, state, context):
+    parts = {
+        "tool.near_words": (beside_best(partial(bm25, has_inputs=True)), state["words"]),
+        "tool.near_letters": (beside_best(char), state["letters"]),
+        "tool.name": (name, state["names"]),
+        "tool.near_text": (beside_best(text), None),
+        "tool.near_clause": (beside_best(clause), None),
+    }
+    weighted = {part: (weight, *parts[part]) for part, weight in state["weights"].items()}
+    return sum(
+        weight * column(candidates, of_part, replace(context, lexicon=Lexicon()))
+        for weight, column, of_part in weighted.values()
+    )
+
+
+def newcomer(candidates, state, context):
+    return 1 - known(candidates, state, context)
+
+
 COLUMNS = {
+    "tool.zero_shot": zero_shot,
+    "tool.newcomer": newcomer,
     "tool.proto": proto,
     "tool.query_proto": partial(proto, is_whole=True),
     "tool.lift": lift,

@@ -288,11 +288,12 @@ def test_a_cut_takes_the_promise_away(tmp_path, samples, monkeypatch):
     monkeypatch.setattr(serving, "MOST_SCORED", 3)
     router.save(tmp_path)
     loaded = ltr.load(tmp_path / "model.json", tools=[{"name": f"get_{n}", "description": "d"} for n in range(9)])
-    (warning,) = loaded.rank("what is the map?").warnings
+    unseen, warning = loaded.rank("what is the map?").warnings
+    assert unseen == "9 of 9 tools were never right in training: they are judged by their texts alone"
     assert warning == f"{serving.CUT}: probabilities are over that, and the promise of abstaining does not apply"
     plain = replace(loaded, abstain=None)
-    assert plain.rank("what is the map?").warnings == (f"{serving.CUT}: probabilities are over that",)
-    assert loaded.rank("what is the map?", exact=True).warnings == ()
+    assert plain.rank("what is the map?").warnings == (unseen, f"{serving.CUT}: probabilities are over that")
+    assert loaded.rank("what is the map?", exact=True).warnings == (unseen,)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_the_flag_recommended_lies_under_the_file_and_under_other_flags(cli):
     made = load_config("run/config.yaml")
     assert (made.train.recipe, made.train.l2, made.train.trainer) == ("recommended", 0.5, "descent")
     assert made.train.standardize
-    assert json.loads(Path("run/run.json").read_bytes())["recipe"] == "recommended/6"
+    assert json.loads(Path("run/run.json").read_bytes())["recipe"] == "recommended/7"
     assert made.features == recommended_features("tool", 12)[0]
 
 

@@ -58,7 +58,7 @@ SIGNATURES = {
         "max_grade",
         "probability",
     ),
-    "feature": ("name", "family", "fit", "prepare", "queries", "documents", "title", "is_beside_best"),
+    "feature": ("name", "family", "fit", "prepare", "queries", "documents", "title", "finish"),
     "fit": ("phi", "labels", "offsets", "config", "weights", "score_offset", "prior", "valid", "on_epoch", "progress"),
     "import_samples": ("format_name", "files", "out", "options", "redact", "overwrite"),
     "init_from": ("source", "directory", "tools", "encoder", "seed", "overwrite", "on_progress"),

@@ -9,6 +9,7 @@ from ltr.data.groups import read_groups, select
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import UnknownNameError, UsageError
 from ltr.features.crossfit import fit_features
+from ltr.features.fitted_features import FittedFeatures
 from ltr.features.registry import FEATURES, FeatureConfig
 from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
 
@@ -29,8 +30,9 @@ def groups_of(tmp_path, lines):
 
 def values(name, groups, fitted_on=None):
     """The column of one feature, its state fitted on some groups."""
-    state = state_of(FeatureConfig(name), groups if fitted_on is None else fitted_on)
-    return column_of(FeatureConfig(name), groups.candidates, state)
+    configs = with_its_factor(name)
+    states = tuple(state_of(config, groups if fitted_on is None else fitted_on) for config in configs)
+    return FittedFeatures(groups.candidates.kind, tuple(configs), states, LetterEncoder())(groups.candidates)[:, -1]
 
 
 def cosine(left, right):
@@ -179,7 +181,12 @@ def test_an_unknown_feature_or_option_is_refused_with_the_nearest():
 
 
 def cross_fitted(tmp_path, lines, name):
-    return fit_features([FeatureConfig(name)], groups_of(tmp_path, lines), "letters")[1][:, 0]
+    return fit_features(with_its_factor(name), groups_of(tmp_path, lines), "letters")[1][:, -1]
+
+
+def with_its_factor(name):
+    """The feature, after the one by whose column it is multiplied, if there is one."""
+    return [FeatureConfig(each) for each in (FEATURES[name].finish.times, name) if each]
 
 
 @pytest.fixture(params=FEATURES.names())
@@ -232,14 +239,12 @@ def test_without_labels_a_column_is_the_same(tmp_path, name, lines):
         write_lines(tmp_path / "bare.jsonl", [{k: v for k, v in line.items() if k != "label"} for line in lines]),
         labels_required=False,
     )
-    state = state_of(FeatureConfig(name), groups)
-    served = column_of(FeatureConfig(name), bare.candidates, state)
-    np.testing.assert_array_equal(served, values(name, groups))
+    np.testing.assert_array_equal(values(name, bare, groups), values(name, groups))
 
 
 def test_one_trace_alone_and_a_fit_on_nothing_give_numbers(tmp_path, name, lines):
     alone = groups_of(tmp_path, [line for line in lines if line["trace_id"] == "t3"])
-    features, phi = fit_features([FeatureConfig(name)], alone, "hash")
+    features, phi = fit_features(with_its_factor(name), alone, "hash")
     assert np.isfinite(phi).all()
     assert np.isfinite(features(alone.candidates)).all()
 

@@ -58,7 +58,7 @@ def test_alternatives_go_from_simple_to_rich_and_hold_every_column_alone(kind):
     sizes = [(one.level, one.shape, len(one.columns)) for one in listed]
     assert sizes == sorted(sizes)
     assert len({one.title for one in listed}) == len(listed)
-    assert sum(one.level < Level.OTHER or len(one.columns) > 1 for one in listed) <= 12
+    assert sum(one.level < Level.OTHER or len(one.columns) > 1 for one in listed) <= 13
     assert sorted(one.columns for one in listed if len(one.columns) == 1) == sorted((name,) for name in names)
     has_more = [any(one.shape) or len(one.columns) > len(usual) for one in listed]
     is_good_alone = [one.columns in {(name,) for name in SINGLES[kind]} for one in listed]
@@ -296,7 +296,7 @@ def test_a_run_records_the_choice_and_its_config_names_what_was_chosen(samples):
     assert (chosen.difference, chosen.low, chosen.high) == (0, 0, 0)
     assert train.choose == ()
     assert result.router.trainer.l2 == train.l2
-    assert tuple(result.config.features) == result.router.names
+    assert tuple(result.config.features) == tuple(result.router.training.weights)
     again = ltr.run(result.config, shared=shared(groups, result.config))
     np.testing.assert_array_equal(again.model.w, result.model.w)
     assert again.router.training.choice is None

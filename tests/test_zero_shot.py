@@ -9,9 +9,10 @@ import pytest
 import ltr
 from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.errors import UsageError
-from ltr.features.fitted_features import beside_best
+from ltr.features.near_best import beside_best
 from ltr.features.registry import FEATURES
-from ltr.serving.zero_shot import shipped_weights
+from ltr.features.zero_shot_weights import shipped_weights
+from ltr.serving.zero_shot import untrained
 
 TOOLS = [
     {"name": "get_weather", "description": "Weather of a city", "inputs": "city, day"},
@@ -80,7 +81,7 @@ def test_columns_of_parts_of_a_list_are_finished_once_it_is_whole():
         )
         for some in (names[:1], names[1:])
     ]
-    assert router.features.beside_best(np.concatenate(parts), whole.offsets) == pytest.approx(router.phi(whole))
+    assert router.features.whole(np.concatenate(parts), whole.offsets) == pytest.approx(router.phi(whole))
 
 
 def test_a_list_in_which_nothing_fits_has_zeros():
@@ -91,7 +92,8 @@ def test_the_shipped_weights_are_of_registered_columns_and_name_what_made_them()
     shipped = shipped_weights()
     assert set(shipped.encoders) == {"hash", "static", "minilm"}
     assert all(name in FEATURES for weights in shipped.encoders.values() for name in weights)
-    assert len(shipped.made_of) == 10
+    assert len(shipped.made_of) == 9
+    assert "tools" not in shipped.made_of  # our own data: their figures are of weights that have not seen them
     assert all(len(digest) == 64 for digest in shipped.made_of.values())
 
 
@@ -135,3 +137,11 @@ def test_a_command_line_that_cannot_be_meant_says_what_is_missing(cli, arguments
     code, message = cli.refused("rank", *arguments)
     assert code == 2
     assert problem in message
+
+
+def test_one_column_says_what_the_router_says():
+    router = ltr.search(TOOLS, encoder="hash")
+    for query in ASKED:
+        candidates = tool_candidates(query, router.tools)
+        column = untrained(candidates, "hash", {"tool.zero_shot": 1.0}).phi(candidates)
+        assert column[:, 0] == pytest.approx(router.scores(router.phi(candidates)))

@@ -23,12 +23,13 @@ RECIPES = MappingProxyType[str, MappingProxyType[str, Value]](
                 "train.products": False,
                 "train.targets": APART,
                 "train.prior": "shipped",
+                "train.newcomers": True,
                 "train.choose": list(CHOICES),
             }
         ),
     }
 )
-VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 6})  # raised with a value above, or the columns
+VERSIONS = MappingProxyType({SPECIFICATION_RECIPE: 1, RECOMMENDED: 7})  # raised with a value above, or the columns
 
 
 def with_recipe(document: Document) -> Document:
@@ -57,11 +58,11 @@ def _left_to_folds(train: Mapping[str, Value], *, has_features: bool) -> dict[st
     >>> _left_to_folds({"knots": 7}, has_features=True)
     {'train.choose': ['products', 'l2']}
     >>> _left_to_folds({"trainer": "descent"}, has_features=False)
-    {'train.choose': [], 'train.prior': 'zero'}
+    {'train.choose': [], 'train.prior': 'zero', 'train.newcomers': False}
     """
     has_one_scale = train.get("trainer", "newton") == "newton" and train.get("standardize", True) is True
     if not has_one_scale:
-        return {"train.choose": [], "train.prior": "zero"}
+        return {"train.choose": [], "train.prior": "zero", "train.newcomers": False}
     is_named = {COLUMNS: has_features, **{key: key in train for key in (KNOTS, PRODUCTS, L2)}}
     several = isinstance(train.get(L2), list)  # among which train.folds choose
     return {"train.choose": [] if several else [key for key in CHOICES if not is_named[key]]}
@@ -71,6 +72,6 @@ def recipe_version(name: str) -> str:
     """The name of a recipe with its version, as a run records it.
 
     >>> recipe_version("recommended")
-    'recommended/6'
+    'recommended/7'
     """
     return f"{name}/{VERSIONS[name]}"

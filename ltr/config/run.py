@@ -261,8 +261,8 @@ def encoder_name(config: RunConfig) -> str:
 
 
 def nothing_to_choose(config: RunConfig) -> RunConfig:
-    """The config where folds choose nothing: `recommended` stands for the same columns whatever the samples say."""
-    return replace(config, train=replace(config.train, choose=()))
+    """The config where no data are held out: `recommended` stands for the same columns whatever the samples say."""
+    return replace(config, train=replace(config.train, choose=(), newcomers=False))
 
 
 def listed_features(configs: Sequence[FeatureConfig]) -> tuple[str | dict[str, Any], ...]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ltr.data.schema import Kind
 from ltr.errors import count
-from ltr.features.presets import ALL, FOUR, MORE, PAST, SINGLES
+from ltr.features.presets import ALL, FIRST, MORE, PAST, SINGLES
 from ltr.training.config import COLUMNS, KNOTS, L2, PRODUCTS, TrainConfig
 from ltr.training.feature_products import MOST_FEATURES
 from ltr.training.significant_gain_rule import Level
@@ -54,7 +54,7 @@ class Alternative:
 
 
 def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple[Alternative, ...]:
-    """The alternatives of columns with these names, from simple to rich: at most 12, and each other column alone.
+    """The alternatives of columns with these names, from simple to rich: at most 13, and each other column alone.
 
     What is beyond a line of the recommended columns, products, knots or more columns, comes last, where folds choose
     it. Products are left out where there are too many columns to multiply.
@@ -64,7 +64,7 @@ def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple
     [('tool.proto',), ('tool.ridge',), ('tool.proto', 'tool.ridge', 'mine'), ('mine',)]
     """
     names, past = tuple(names), tuple(name for name in PAST if name in names)
-    sets = (*((name,) for name in SINGLES[kind]), FOUR[kind], (*FOUR[kind], *past), ALL[kind])
+    sets = (*((name,) for name in SINGLES[kind]), FIRST[kind], (*FIRST[kind], *past), ALL[kind])
     sets = tuple(dict.fromkeys(sets)) if COLUMNS in config.choose else ()
     recommended = tuple(name for name in names if not (sets and name in MORE[kind]))
     strength, strengths = (STRENGTH, STRENGTHS) if L2 in config.choose else (None, (None,))

@@ -20,6 +20,7 @@ from ltr.experiments.cross_validation import cross_validate
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.l2_choice import Settled, judged_by, settled, validation
 from ltr.experiments.model_selection import chosen
+from ltr.experiments.newcomers_training import with_newcomers
 from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.past_from_own_choices import rows_to_learn, with_own_past
 from ltr.experiments.progress import OnProgress, Step, silent
@@ -31,8 +32,8 @@ from ltr.experiments.settings_choice_warnings import choice_warnings
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.training_columns import Prepared
 from ltr.features.corrections import Rarity
-from ltr.features.presets import CORRECTIONS
 from ltr.features.prior_weights import prior_of
+from ltr.features.registry import FEATURES
 from ltr.logs import stage
 from ltr.reporting.abstention_section import broken_promise
 from ltr.results.evaluated_ranking import EvaluatedRanking
@@ -101,7 +102,8 @@ def run(
     training = recorded(model, diagnosis, prepared, settings, choice.record, is_l2_chosen=is_l2_chosen)
     training = msgspec.structs.replace(training, best_feature=best, baselines=beside)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.terms)
-    router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
+    router, of_newcomers = with_newcomers(Router(*trained), prepared, settings.train)
+    router = with_none_and_abstaining(router, config, (groups, data.calibrate), on_progress)
     learned = None
     if router.kind == "tool" and router.features is not None and groups.candidates.features is None:
         learned = Learned(Rarity.of(_trained_on(groups).candidates, router.features.encoder), groups)
@@ -112,7 +114,7 @@ def run(
         router,
         data.test or groups,
         config,
-        phi=_with_corrections(router, shared.test_columns(router), data.test or groups),
+        phi=_measured_columns(router, shared.test_columns(), data.test, prepared.groups, of_newcomers),
         split=split,
         best_column=lambda asked: (best_column.applied(asked.candidates) if data.test else best_column.phi)[:, 0],
     )
@@ -152,11 +154,21 @@ def _trained_on(groups: Groups) -> Groups:
     return outcomes_apart(groups)[0]
 
 
-def _with_corrections(router: Router, phi: FloatArray, groups: Groups) -> FloatArray:
-    """The columns with that of the corrections, where the router has one and they do not."""
-    if phi.shape[1] == len(router.names):
+def _measured_columns(
+    router: Router, phi: FloatArray, test: Groups | None, train: Groups, of_newcomers: FloatArray
+) -> FloatArray:
+    """The columns of the groups that are measured, with those that were put beside the trained ones.
+
+    Those of newcomers know each right tool: of training groups they are cross-fitted.
+    """
+    added = router.names[phi.shape[1] :]
+    if not added:
         return phi
-    return np.column_stack([phi, router.fitted.only(CORRECTIONS)(groups.candidates)])
+    needed = router.fitted.only(*added, *(FEATURES[name].finish.times for name in added))
+    columns = needed((test or train).candidates)[:, -len(added) :]
+    if test is None:
+        columns[:, : of_newcomers.shape[1]] = of_newcomers
+    return np.column_stack([phi, columns])
 
 
 def _epoch_steps(train: TrainConfig, on_progress: OnProgress) -> OnEpoch:

@@ -17,6 +17,7 @@ from ltr.data.outcome_groups import beside, corrections_of
 from ltr.errors import LtrError, RunError
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference
 from ltr.experiments.l2_choice import Settled
+from ltr.experiments.newcomers_training import with_newcomers
 from ltr.experiments.pipeline import fitted, recorded, with_none_and_abstaining
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.training_columns import prepare
@@ -104,7 +105,8 @@ def held_config(home: Path, model: StoredModel) -> RunConfig:
     train = replace(model.trainer, choose=(), folds=None)
     if model.features is None:
         return replace(config, train=train)
-    listed, encoder = listed_features(model.features.configs), model.features.encoder.name
+    trained = [feature for feature in model.features.configs if feature.name in model.training.weights]
+    listed, encoder = listed_features(trained), model.features.encoder.name
     return replace(config, features=listed, encoder=encoder, train=train)
 
 
@@ -135,7 +137,8 @@ def refitted(
     )
     of_model = (model.kind, prepared.names, weights.w, prepared.features, config.train, training, weights.terms)
     without_abstaining = replace(config, abstain=replace(config.abstain, rule=None))
-    router = with_none_and_abstaining(Router(*of_model), without_abstaining, (prepared.groups, None), on_progress)
+    router, _ = with_newcomers(Router(*of_model), prepared, config.train)
+    router = with_none_and_abstaining(router, without_abstaining, (prepared.groups, None), on_progress)
     router = replace(router, abstain=model.abstain)
     return corrected(router, None if outcomes is None else corrections_of(outcomes), learned.rarity)
 

@@ -61,6 +61,10 @@ NONE_UNLEARNED = (
 
 FILES_INSTEAD = "name files of samples, which are read into memory"
 NOT_CHOSEN = "a directory of columns: folds choose nothing; columns, knots, products and l2 are as the config says"
+NEWCOMERS_UNLEARNED = (
+    "newcomers: how a tool that was never right compares with others is learned from samples in memory, and not from a "
+    "directory of columns"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,7 @@ def _opened(config: RunConfig, on_progress: OnProgress) -> tuple[ColumnShards, R
     kind, warnings = shards.manifest.kind, [NOT_CHOSEN] * bool(config.train.choose)
     if config.kind and config.kind != kind:
         raise DataError(f"the config says kind {config.kind}; the columns are of {kind}s")
+    warnings += [NEWCOMERS_UNLEARNED] * (config.train.newcomers and kind == "tool")
     config = nothing_to_choose(config)
     configs, _ = feature_configs(config, kind, sum(part.traces for part in shards.manifest.parts))
     refuse_other_features(config, tuple(column.name for column in configs), shards.features.names)

@@ -17,7 +17,6 @@ from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.read_data import Loaded, read_data
 from ltr.experiments.run_preconditions import refuse_fitted
 from ltr.experiments.training_columns import Prepared, PreparedChoices, prepare
-from ltr.serving.router import Router
 from ltr.training.config import COLUMNS
 
 FOLDS = 5  # that choose settings
@@ -79,13 +78,13 @@ class SharedInputs:
             self._valid_columns = self.columns().applied(valid.candidates)
         return self._valid_columns
 
-    def test_columns(self, router: Router) -> FloatArray:
+    def test_columns(self) -> FloatArray:
         """The columns that the metrics are of: those of the test groups, or the training ones."""
         test = self.data().test
         if test is None:
             return self.columns().phi
         if self._test_columns is None:
-            self._test_columns = router.phi(test.candidates)
+            self._test_columns = self.columns().applied(test.candidates)
         return self._test_columns
 
     def foldable(self) -> Groups:

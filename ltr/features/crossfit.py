@@ -12,7 +12,15 @@ from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups, select
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.features.feature_context import Context
-from ltr.features.fitted_features import FittedFeatures, call_feature, checked, column_of, reading, refuse_other_kind
+from ltr.features.fitted_features import (
+    FittedFeatures,
+    call_feature,
+    checked,
+    column_of,
+    multiplied,
+    reading,
+    refuse_other_kind,
+)
 from ltr.features.learned_states import Shard, counted, counting_key, learned_alike, merge_of, state_of
 from ltr.features.learner_output_checks import alike
 from ltr.features.lexicon import Lexicon
@@ -82,7 +90,8 @@ class CrossFitting:
             for place in places:
                 states[place] = state
         kind = self._groups.candidates.kind
-        return FittedFeatures(kind, self._configs, tuple(states), self._encoder), phi[row_folds >= 0]
+        fitted = FittedFeatures(kind, self._configs, tuple(states), self._encoder)
+        return fitted, multiplied(self._configs, phi[row_folds >= 0])
 
     def applied(self, features: FittedFeatures, choice: int, candidates: Candidates) -> FloatArray:
         """The columns that features fitted on a choice give to candidates of queries in the groups it leaves out."""

@@ -23,7 +23,7 @@ from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import UsageError
 from ltr.features.crossfit import FEWEST_TRACES, OnFold, encoded_texts, states_without_each, trace_fold
 from ltr.features.feature_context import Context
-from ltr.features.fitted_features import FittedFeatures, column_of, reading, refuse_other_kind
+from ltr.features.fitted_features import FittedFeatures, column_of, multiplied, reading, refuse_other_kind
 from ltr.features.learned_states import Shard, counted, counting_key, learned_alike, merge_of, state_of
 from ltr.features.learner_output_checks import alike
 from ltr.features.lexicon import Lexicon
@@ -106,7 +106,7 @@ class CrossFit:
             for place in learning:
                 stored = self.states[fold][place]  # what it holds is held by one column at a time
                 phi[rows, place] = column_of(configs[place], members.candidates, stored.read(), own)
-        return phi
+        return multiplied(configs, phi)
 
 
 @stage("featurising")

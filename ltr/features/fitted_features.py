@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, State, lengths_of
+from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.candidates import Candidates
 from ltr.data.schema import Kind
 from ltr.encoders.cached_encoder import CachedEncoder, encoded_lists
@@ -49,25 +49,34 @@ class FittedFeatures:
     ) -> FloatArray:
         """Phi of candidates that were not trained on, (rows, features).
 
-        What was prepared of their tools before saves the time to prepare it again. Of parts of lists no column is
-        divided by the largest of its list: `beside_best` does so once the lists are whole.
+        What was prepared of their tools before saves the time to prepare it again. Of parts of lists the numbers are
+        those that `whole` makes columns of once the lists are whole, (rows, width).
         """
         refuse_other_kind(self.kind, candidates)
         context = reading(self.configs, candidates, self.encoder, Lexicon(), are_prepared=True)
         if tables is not None:
             context = replace(context, of_states=tables.of_states)
-        phi = np.empty((int(candidates.offsets[-1]), len(self.configs)))
+        raw, first = np.empty((int(candidates.offsets[-1]), self.width)), 0
         for place, (config, state) in enumerate(zip(self.configs, self.states, strict=True)):
             table = None if tables is None else replace(context, table=tables.of_features[place], tools=tables.rows)
-            phi[:, place] = raw_column(config, candidates, state, table or context)
-        return self.beside_best(phi, candidates.offsets) if are_whole_lists else phi
+            last = first + FEATURES[config.name].finish.width
+            raw[:, first:last] = raw_numbers(config, candidates, state, table or context)
+            first = last
+        return self.whole(raw, candidates.offsets) if are_whole_lists else raw
 
-    def beside_best(self, phi: FloatArray, offsets: IntArray) -> FloatArray:
-        """Phi with the columns that are so declared divided by the largest of their list."""
-        for place, config in enumerate(self.configs):
-            if FEATURES[config.name].is_beside_best:
-                phi[:, place] = beside_best(phi[:, place], offsets)
-        return phi
+    @property
+    def width(self) -> int:
+        """How many numbers a row has before its list is whole."""
+        return sum(FEATURES[config.name].finish.width for config in self.configs)
+
+    def whole(self, raw: FloatArray, offsets: IntArray) -> FloatArray:
+        """Phi of whole lists: what each feature makes of the numbers of a list, (rows, features)."""
+        phi, first = np.empty((len(raw), len(self.configs))), 0
+        for place, (config, state) in enumerate(zip(self.configs, self.states, strict=True)):
+            last = first + FEATURES[config.name].finish.width
+            phi[:, place] = _in_list(config, raw[:, first:last], offsets, state)
+            first = last
+        return multiplied(self.configs, phi)
 
     def apart(self) -> "FittedFeatures":
         """The same features, with vectors of their own in memory: those of one shard go with it."""
@@ -99,30 +108,39 @@ def reading(
     return context
 
 
-def beside_best(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Return the values divided by the largest of their list; 0 where none is above 0.
-
-    >>> beside_best(np.array([1.0, 4.0, -1.0, 0.0]), np.array([0, 2, 4]))
-    array([0.25, 1.  , 0.  , 0.  ])
-    """
-    best = np.maximum.reduceat(values, offsets[:-1]).repeat(lengths_of(offsets))
-    return np.divide(values, best, out=np.zeros(len(values)), where=best > 0)
-
-
 def column_of(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
-    """One finite number for each candidate of whole lists."""
-    values = raw_column(config, candidates, state, context)
-    return beside_best(values, candidates.offsets) if FEATURES[config.name].is_beside_best else values
+    """One finite number for each candidate of whole lists, before it is multiplied by another column."""
+    return _in_list(config, raw_numbers(config, candidates, state, context), candidates.offsets, state)
 
 
-def raw_column(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
-    """One finite number for each candidate, before it is divided by the largest of its list."""
+def _in_list(config: FeatureConfig, raw: FloatArray, offsets: IntArray, state: State | None) -> FloatArray:
+    """One number for each row of its numbers, (rows, width), and those of its list."""
+    number = FEATURES[config.name].finish.number
+    return raw[:, 0] if number is None else number(raw, offsets, state)
+
+
+def multiplied(configs: Sequence[FeatureConfig], phi: FloatArray) -> FloatArray:
+    """Phi with the columns that are so declared multiplied by another of its columns."""
+    names = [config.name for config in configs]
+    for place, name in enumerate(names):
+        if other := FEATURES[name].finish.times:
+            if other not in names:
+                raise UsageError(f"the feature {name} is multiplied by {other}; name both")
+            phi[:, place] *= phi[:, names.index(other)]
+    return phi
+
+
+def raw_numbers(config: FeatureConfig, candidates: Candidates, state: State | None, context: Context) -> FloatArray:
+    """Finite numbers for each candidate, before its list is looked at, (rows, width)."""
     column = FEATURES[config.name].column
     if FEATURES[config.name].prepare and context.table is None:
         tools, tool_of_row = context.shared(tools_of_rows, candidates)
         apart = replace(context, of_states={})  # of a fold: what is made of its state goes with it
         context = replace(apart, table=_prepared(config, tools, state, apart), tools=tool_of_row)
-    return checked(config, column, call_feature(config, column, candidates, state, context), candidates)
+    values = call_feature(config, column, candidates, state, context)
+    if FEATURES[config.name].finish.width > 1:
+        return values
+    return checked(config, column, values, candidates)[:, np.newaxis]
 
 
 def checked(config: FeatureConfig, function: Callable[..., Any], values: Any, candidates: Candidates) -> FloatArray:

@@ -4,7 +4,9 @@ A score of BM25 or a cosine is large in one catalogue and small in another. Divi
 (`beside_best`) it says the same among 2 candidates and among 2,000. None of these columns reads a label.
 """
 
-from ltr.arrays import FloatArray, State
+import numpy as np
+
+from ltr.arrays import FloatArray, IntArray, State, lengths_of
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups
 from ltr.features.character_ngrams import TOOL_GRAMS, character_overlap, tool_grams
@@ -12,7 +14,7 @@ from ltr.features.clauses import query_clauses
 from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
 from ltr.features.precomputed_tables import ToolList, tools_of_rows
-from ltr.features.registry import feature
+from ltr.features.registry import Finish, feature
 from ltr.features.state_learners import Counted
 from ltr.features.tool_prototypes import clause_products, query_products, text_vectors
 from ltr.features.tool_word_overlap import (
@@ -23,6 +25,21 @@ from ltr.features.tool_word_overlap import (
     frequencies_state,
 )
 from ltr.files.mergeable_tables import Part
+
+
+def beside_best(values: FloatArray, offsets: IntArray) -> FloatArray:
+    """Return the values divided by the largest of their list; 0 where none is above 0.
+
+    >>> beside_best(np.array([1.0, 4.0, -1.0, 0.0]), np.array([0, 2, 4]))
+    array([0.25, 1.  , 0.  , 0.  ])
+    """
+    best = np.maximum.reduceat(values, offsets[:-1]).repeat(lengths_of(offsets))
+    return np.divide(values, best, out=np.zeros(len(values)), where=best > 0)
+
+
+def column_beside_best(raw: FloatArray, offsets: IntArray, state: State | None) -> FloatArray:
+    """Return the one column of numbers, each divided by the largest of its list."""
+    return beside_best(raw[:, 0], offsets)
 
 
 def described(tools: ToolList) -> tuple[str, ...]:
@@ -47,7 +64,7 @@ def description_words(tools: ToolList, state: State, context: Context) -> Bm25Ta
     fit=Counted(count_descriptions, frequencies_state),
     prepare=description_words,
     title="words shared, beside the best",
-    is_beside_best=True,
+    finish=Finish(column_beside_best),
 )
 def near_words(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """BM25 of the query's words against name, description and inputs, divided by the largest of the list."""
@@ -60,7 +77,7 @@ def near_words(candidates: Candidates, state: State, context: Context) -> FloatA
     fit=TOOL_GRAMS,
     prepare=tool_grams,
     title="letters shared, beside the best",
-    is_beside_best=True,
+    finish=Finish(column_beside_best),
 )
 def near_letters(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """tool.char divided by the largest of the list."""
@@ -74,7 +91,7 @@ def near_letters(candidates: Candidates, state: State, context: Context) -> Floa
     queries=query_clauses,
     documents=distinct_tools,
     title="like its text, beside the best",
-    is_beside_best=True,
+    finish=Finish(column_beside_best),
 )
 def near_text(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """cos(e(query), e(text)) divided by the largest of the list."""
@@ -88,7 +105,7 @@ def near_text(candidates: Candidates, state: None, context: Context) -> FloatArr
     queries=query_clauses,
     documents=distinct_tools,
     title="part is like its text, beside the best",
-    is_beside_best=True,
+    finish=Finish(column_beside_best),
 )
 def near_clause(candidates: Candidates, state: None, context: Context) -> FloatArray:
     """tool.clause divided by the largest of the list."""

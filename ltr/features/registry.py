@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ltr.arrays import FloatArray, State
+from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.schema import Kind
 from ltr.encoders.protocol import Role
 from ltr.errors import RangeError, UsageError, suggestion
@@ -31,6 +31,18 @@ class Option:
     range: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What becomes of the numbers that a column function gives, once their lists are whole."""
+
+    number: Callable[[FloatArray, IntArray, Any], FloatArray] | None = None  # of (values, offsets, state), for each row
+    width: int = 1  # of the values: numbers that the column function gives for each row
+    times: str = ""  # the feature by whose column this one is multiplied
+
+
+AS_THEY_ARE = Finish()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     """One column of phi. The learner makes a state of groups; `column` never sees a label."""
@@ -44,7 +56,7 @@ class Feature:
     title: str  # what the column holds, in the words of a newcomer
     family: Family
     options: dict[str, Option]
-    is_beside_best: bool = False  # its values are divided by the largest of their list
+    finish: Finish = AS_THEY_ARE
 
     @property
     def summary(self) -> str:
@@ -60,6 +72,8 @@ FEATURES: Registry[Feature] = Registry(
         "ltr.features.success_rates": ("tool.hist", "graph.hist"),
         "ltr.features.character_ngrams": ("tool.char", "tool.clause_char", "graph.cover"),
         "ltr.features.near_best": ("tool.near_words", "tool.near_letters", "tool.near_text", "tool.near_clause"),
+        "ltr.features.zero_shot": ("tool.zero_shot",),
+        "ltr.features.newcomers": ("tool.newcomer", "tool.newcomer_near"),
         "ltr.features.tool_popularity": ("tool.lift", "tool.known"),
         "ltr.features.tool_prototypes": (
             "tool.proto",
@@ -90,7 +104,7 @@ def feature(
     queries: TextSource | None = None,
     documents: TextSource | None = None,
     title: str = "",
-    is_beside_best: bool = False,
+    finish: Finish = AS_THEY_ARE,
 ) -> Callable[[Column], Column]:
     """Register a column function under a name, with what learns its state, if it has one.
 
@@ -101,8 +115,7 @@ def feature(
     `prepare` is a function of (tools, state, context) that returns what the tools of a catalogue alone decide, an array
     with a row for each tool or a `Table`; it is called once for each tool. The column finds it in `context.table`, and
     the row of each candidate in `context.tools`; the texts of `documents` are then encoded for the fit alone.
-    With `is_beside_best` the values are divided by the largest of their list. Without a title the name stands in
-    tables.
+    `finish` says what becomes of the values once their lists are whole. Without a title the name stands in tables.
     """
     prefix, dot, _ = name.partition(".")
     if prefix not in get_args(Kind) or not dot:
@@ -135,7 +148,7 @@ def feature(
             title=title or name,
             family=family,
             options=options,
-            is_beside_best=is_beside_best,
+            finish=finish,
         )
         FEATURES.add(name, plugin, made_of=column)
         return column

@@ -41,7 +41,13 @@ def count_words(texts: tuple[str, ...], context: Context) -> Part:
     return {"texts": table(digests(texts), facts=facts), "words": lexicon.table(words.codes)}
 
 
-@learns(Record(documents=Json(Count), length=Json(Amount), words=TextTable("words", frequencies=Integers("words"))))
+def frequencies_type(axis: str) -> Record:
+    """Return the type of a state of `frequencies_state`, its words on that axis."""
+    words = TextTable(axis, frequencies=Integers(axis))
+    return Record(documents=Json(Count), length=Json(Amount), words=words)
+
+
+@learns(frequencies_type("words"))
 def frequencies_state(part: Part) -> State:
     """In how many of the texts each word occurs, their number N, and their mean length in words."""
     texts, words = part["texts"], part["words"]

@@ -7,12 +7,13 @@ from pathlib import Path
 from ltr.arrays import FloatArray
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.errors import DataError
+from ltr.features.zero_shot_weights import weights_digest
 from ltr.files.crash_recovery import put_back
 from ltr.rerankers.documents import Documents
 from ltr.rerankers.indexed_encoder import IndexedEncoder
 from ltr.rerankers.registry import Reranker, Setting, reranker
 from ltr.serving.router import Router, load
-from ltr.serving.zero_shot import untrained, weights_digest
+from ltr.serving.zero_shot import untrained
 from ltr.storage.model_file import model_digest
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from ltr.data.groups import Groups
 from ltr.data.text_hashes import text_mark
 from ltr.results.breakdown import Breakdown
+from ltr.serving.unseen_tools import were_right
 from ltr.storage.model_file import StoredModel
 
 KNOWN, UNSEEN = "known", "unseen"
@@ -21,10 +22,10 @@ def answer_marks(groups: Groups) -> list[str]:
 
 def known_answers(model: StoredModel, groups: Groups, rel_threshold: float) -> Breakdown | None:
     """The queries by whether one of their right tools was right in training; None where that is not known."""
-    candidates, answers = groups.candidates, set(model.training.answers)
+    candidates, answers = groups.candidates, model.training.answers
     if candidates.kind == "graph" or not answers:
         return None
-    is_known = np.array([text_mark(name) in answers for name in candidates.name_texts])[candidates.names]
+    is_known = were_right(answers, candidates.name_texts)[candidates.names]
     is_right = groups.labels >= rel_threshold
     codes = np.where(np.logical_or.reduceat(is_known & is_right, groups.offsets[:-1]), 0, 1)
     return Breakdown("answer", (KNOWN, UNSEEN), codes)

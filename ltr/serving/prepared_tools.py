@@ -89,15 +89,15 @@ class PreparedTools(SharedByThreads):
             tables = self.tables(features, offer.tools)
             rows = np.tile(tables.rows, len(queries))
             return served(offer.asked(queries, previous), Tables(tables.of_features, rows, self._of_states))
-        phi = np.empty((len(queries), len(names), len(features.configs)))
+        raw = np.empty((len(queries), len(names), features.width))
         for first in range(0, len(names), AT_ONCE):
             part, served = slice(first, first + AT_ONCE), _served(features)  # its encoder's vectors go with the part
             some = Offer.of(names[part], offer.tools.texts[part])
             rows = np.tile(some.candidates.names, len(queries))
             tables = Tables(served.prepared(some.tools, self._of_states), rows, self._of_states)
-            columns = served(some.asked(queries, previous), tables, are_whole_lists=False)
-            phi[:, part] = columns.reshape(len(queries), -1, len(features.configs))
-        return features.beside_best(phi.reshape(-1, len(features.configs)), offer.asked(queries, previous).offsets)
+            numbers = served(some.asked(queries, previous), tables, are_whole_lists=False)
+            raw[:, part] = numbers.reshape(len(queries), -1, features.width)
+        return features.whole(raw.reshape(-1, features.width), offer.asked(queries, previous).offsets)
 
     def columns(self, features: FittedFeatures, candidates: Candidates) -> FloatArray:
         """The columns of queries with tools of their own."""

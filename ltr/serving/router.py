@@ -22,7 +22,7 @@ from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, FileError, UsageError, count
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.fitted_features import FittedFeatures
-from ltr.features.presets import CORRECTIONS
+from ltr.features.presets import CORRECTIONS, NEWCOMERS
 from ltr.files.path_arguments import AnyPath
 from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
@@ -34,6 +34,7 @@ from ltr.serving.rank_options import RankKeywords, RankOptions
 from ltr.serving.shared_by_threads import SharedByThreads
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.serving.tool_offer import Offer
+from ltr.serving.unseen_tools import unseen_warning, were_right
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_catalogue import own_tools
 from ltr.storage.update_state import TRAINING, has_outcomes, updated_home
@@ -50,6 +51,7 @@ ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries 
 READS = 10  # of a model that other processes replace meanwhile
 OPENING = SharedByThreads()  # the outcomes of a run
 UPDATED = "outcomes have moved the weights since the calibration"
+ALL_UNSEEN = "no tool of the catalogue was right in training: it is ranked as without training"
 CUT = "the catalogue was cut to a shortlist for each query"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
@@ -65,6 +67,9 @@ class Router(StoredModel):
     known: PreparedTools = field(init=False, repr=False, compare=False, default_factory=PreparedTools)
     feedback: "Feedback | None" = field(init=False, repr=False, compare=False, default=None)
     live: "Router | None" = field(init=False, repr=False, compare=False, default=None)  # what answers; it never changes
+    stranger: "Router | None" = field(
+        init=False, repr=False, compare=False, default=None
+    )  # for a catalogue unknown to it
 
     def __repr__(self) -> str:
         """What a notebook shows of it: where it lies, what it ranks and by how much; none of its tables."""
@@ -170,6 +175,9 @@ class Router(StoredModel):
         if tools is not None:
             offered = offered_tools(tools)
             offer = Offer.of(offered.names, offered.texts, offered.objects)
+        elif self.stranger is not None:
+            warnings = (ALL_UNSEEN,)
+            return [replace(one, warnings=warnings) for one in self.stranger.rank_many(texts, None, k, **options)]
         elif self.tools:
             offer = self.known.own_offer(self.tools, self.tool_objects)
         else:
@@ -188,7 +196,7 @@ class Router(StoredModel):
     ) -> Iterator[Answer]:
         """The tools of the offer for each query; they may be some of a whole catalogue."""
         at_once = max(ROWS_AT_ONCE // len(offer.tools.names), FEWEST_AT_ONCE)
-        warnings = tuple(self._warnings(is_cut=whole is not offer))
+        warnings = tuple(self._warnings(whole.tools.names, is_cut=whole is not offer))
         for first in range(0, len(queries), at_once):
             part = queries[first : first + at_once]
             phi = self.known.phi(self.fitted, offer, part, wanted.previous)
@@ -264,8 +272,10 @@ class Router(StoredModel):
         shares = softmax(scores / temperature, offsets)
         return shares if none is None else shares * np.repeat(1 - none, np.diff(offsets))
 
-    def _warnings(self, *, is_cut: bool) -> Iterator[str]:
-        """What a cut does to probabilities, and why what abstaining claims does not apply to an answer."""
+    def _warnings(self, names: tuple[str, ...], *, is_cut: bool) -> Iterator[str]:
+        """That most tools are unseen, what a cut does, and why what abstaining claims does not apply to an answer."""
+        if unseen := unseen_warning(tuple(self.training.answers), names):
+            yield unseen
         lost = "" if self.abstain is None else f"{self.abstain.claim} of abstaining does not apply"
         if is_cut:
             yield f"{CUT}: probabilities are over that" + (f", and {lost}" if lost else "")
@@ -431,7 +441,10 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
         read = read_graphs(graphs)
     options: dict[str, Any] = {"tools": catalogue, "graphs": read, "tool_objects": objects, "home": home}
     if not has_outcomes(home):
-        return _at_work(Router.of(load_model(path), **options))
+        router = Router.of(load_model(path), **options)
+        if tools is not None:
+            object.__setattr__(router, "stranger", stranger(router))
+        return _at_work(router)
     from ltr.serving.learning_from_outcomes import Feedback  # most runs have no outcomes
 
     router = Router.of(load_updated(home, Path(path)), **options)
@@ -440,13 +453,26 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
     learned = feedback.router()
     if learned is not feedback.base:
         router._serve(learned)
+    elif tools is not None:
+        object.__setattr__(router, "stranger", stranger(router))
     return _at_work(router)
+
+
+def stranger(router: Router) -> Router | None:
+    """The router that needs no training, for a catalogue of which a run that learned of newcomers knows no tool."""
+    if not router.tools or router.features is None or not set(NEWCOMERS) <= set(router.names):
+        return None
+    if were_right(router.training.answers, tuple(router.tools)).any():
+        return None
+    from ltr.serving.zero_shot import zero_shot_router
+
+    return zero_shot_router(router.tools, router.features.encoder.name, tool_objects=router.tool_objects)
 
 
 def _at_work(router: Router) -> Router:
     """The router, which ranks by a copy that never changes: what it learns later is another one."""
     copy = replace(router)
-    for name in ("known", "feedback"):
+    for name in ("known", "feedback", "stranger"):
         object.__setattr__(copy, name, getattr(router, name))
     object.__setattr__(router, "live", copy)
     return router

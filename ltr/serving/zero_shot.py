@@ -1,14 +1,9 @@
 """A router before there is a log: columns of the tools' own texts, weighed as other catalogues taught."""
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
-from typing import Final, Literal
 
-import msgspec
 import numpy as np
 
 from ltr.data.candidates import Candidates
@@ -20,6 +15,7 @@ from ltr.data.value_excerpts import excerpt
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import UsageError
+from ltr.features import zero_shot_weights
 from ltr.features.crossfit import encoded_texts
 from ltr.features.fitted_features import FittedFeatures
 from ltr.features.learned_states import fit_states
@@ -28,31 +24,6 @@ from ltr.files.path_arguments import AnyPath
 from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord
 from ltr.training.config import TrainConfig
-
-FORMAT: Final = "ltr-zero-shot/1"
-
-
-class ZeroShotWeights(msgspec.Struct, frozen=True):
-    """The shipped weights: of each encoder the weight of each column, and the digests of what taught them."""
-
-    format: Literal["ltr-zero-shot/1"]
-    encoders: dict[str, dict[str, float]]
-    made_of: dict[str, str]
-
-
-@cache
-def shipped_weights() -> ZeroShotWeights:
-    """Return the weights that `scripts/study foreign --write` made."""
-    return msgspec.json.decode(_content(), type=ZeroShotWeights)
-
-
-def weights_digest() -> str:
-    """Return the digest of the shipped weights: the revision of what ranks by them."""
-    return f"sha256:{hashlib.sha256(_content()).hexdigest()}"
-
-
-def _content() -> bytes:
-    return files("ltr.serving").joinpath("zero_shot.json").read_bytes()
 
 
 def search(tools: AnyPath | Iterable[object], encoder: str = AUTO) -> Router:
@@ -96,7 +67,7 @@ def zero_shot_router(catalogue: ToolCatalogue, encoder: str = AUTO, *, tool_obje
 
 def untrained(candidates: Candidates, encoder: str = AUTO, weights: Mapping[str, float] | None = None) -> Router:
     """Return a router with the shipped weights, or others; how rare a word is, the tools of the candidates decide."""
-    name, shipped = best_installed() if encoder == AUTO else encoder, shipped_weights().encoders
+    name, shipped = best_installed() if encoder == AUTO else encoder, zero_shot_weights.shipped_weights().encoders
     if weights is None and name not in shipped:
         problem = f"without training there are no weights for the encoder {excerpt(name)}"
         raise UsageError(f"{problem}; one of {', '.join(shipped)} is needed, or a run")

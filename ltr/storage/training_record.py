@@ -112,6 +112,13 @@ class RecommendedChoiceRecord(msgspec.Struct, omit_defaults=True):
     alternatives: list[AlternativeRecord] = []  # from simple to rich
 
 
+class NewcomersRecord(msgspec.Struct):
+    """What a and b of newcomers were learned from: left out queries, and those of them for a tool without a past."""
+
+    newcomers: int
+    queries: int
+
+
 class EpochRecord(msgspec.Struct, omit_defaults=True):
     """A line of history.jsonl: the loss of an epoch, and what validation data said after it."""
 
@@ -167,6 +174,7 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
     folds: ChoiceRecord | None = None
     choice: RecommendedChoiceRecord | None = None
     validated: ChoiceRecord | None = None
+    newcomers: NewcomersRecord | None = None
 
 
 def training_record(

@@ -44,6 +44,8 @@ class TrainConfig:
     """Multiply each two columns, so that how much one counts may depend on the other."""
     prior: Literal["zero", "shipped"] = "zero"
     """What the penalty pulls the weights towards: 0, or weights that were learned on other sets of data."""
+    newcomers: bool = False
+    """Learn, by holding tools out, how a tool that was never right compares with others."""
     choose: tuple[Literal["columns", "knots", "products", "l2"], ...] = ()
     """What folds choose among the recommended alternatives; the keys that it names are then not read."""
     patience: int = 10
@@ -94,6 +96,8 @@ class TrainConfig:
 
     def _problems_of_recommended(self) -> Iterator[str]:
         """Of what the recommended recipe does beside its columns."""
+        if not isinstance(self.newcomers, bool):
+            yield f"newcomers is {self.newcomers!r}; true or false is needed"
         if self.prior not in ("zero", "shipped"):
             yield f"prior is {self.prior!r}; zero or shipped is needed"
         if not isinstance(self.choose, tuple) or not set(self.choose) <= set(CHOICES):
