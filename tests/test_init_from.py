@@ -309,5 +309,5 @@ def test_without_a_directory_it_makes_one_named_router(cli, tmp_path):
 def test_options_for_a_log_are_refused_without_one(cli):
     assert cli.refused("init", "--encoder", "hash") == (
         2,
-        "--tools, --encoder and --seed are for --from LOG; without it, they stand in ltr.yaml",
+        "--encoder and --seed are for --from LOG; without it, they stand in ltr.yaml",
     )

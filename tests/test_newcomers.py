@@ -87,7 +87,8 @@ def test_the_two_weights_are_the_optimum_of_the_loss_on_what_was_held_out(files,
     seen, learned = [], newcomers_training._fitted
     monkeypatch.setattr(newcomers_training, "_fitted", lambda *inputs: seen.append(inputs) or learned(*inputs))
     router = trained(files).router
-    ((held, is_new, _, traces),) = seen
+    ((held, _, traces),) = seen
+    is_new = np.concatenate([one.is_held for one in held])
     groups = [
         (one.newcomers[first:last], one.scores[first:last], one.groups.labels[first:last])
         for one in held

@@ -41,8 +41,11 @@ def init(
     With --from it imports the log, holds a fifth of the conversations back, writes the config that fits, trains, and
     ends in a report.
     """
-    if not logs and (tools or encoder or seed is not None):
-        raise UsageError("--tools, --encoder and --seed are for --from LOG; without it, they stand in ltr.yaml")
+    if not logs and tools:
+        rank = f'ltr rank --tools {shlex.quote(str(tools))} "your query"'
+        raise UsageError(f"--tools without --from LOG: there is nothing to learn from; rank without training: {rank}")
+    if not logs and (encoder or seed is not None):
+        raise UsageError("--encoder and --seed are for --from LOG; without it, they stand in ltr.yaml")
     if not logs:
         show_starter(directory or Path(), overwrite=overwrite)
         return

@@ -21,7 +21,7 @@ from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 
 FOLDS = 5  # of traces; in each another fifth of the tools that were right is held out as well
-SHARE = 0.1  # of the queries that are for a newcomer, as the two weights take it
+SHARE = 0.1  # that queries for tools held out have of all: beside those for tools that nobody had asked for before
 FEWEST = 10  # queries for a tool that was held out
 NEAR = "tool.zero_shot"  # what is known of a newcomer
 
@@ -33,6 +33,7 @@ class HeldOut:
     scores: FloatArray  # by the weights that are held
     newcomers: FloatArray  # (rows, 2): the columns NEWCOMERS
     groups: Groups
+    is_held: BoolArray  # (groups,): whether a right tool is among those held out, and was right in the other traces
 
 
 @stage("newcomers")
@@ -40,21 +41,21 @@ def with_newcomers(router: Router, prepared: Prepared, train: TrainConfig) -> tu
     """The router with the columns of newcomers, and these of the training rows, cross-fitted.
 
     The score of a tool that was never right gets a + b zero_shot; a and b are the optimum of the same loss over left
-    out traces, with a fifth of the tools held out of each fold, in which queries for newcomers weigh a tenth.
+    out traces, with a fifth of the tools held out of each fold. Queries for tools held out weigh a tenth of all.
     """
     groups, nothing = prepared.groups, np.empty((len(prepared.phi), 0))
     if not train.newcomers or router.kind != "tool" or prepared.features is None:
         return router, nothing
     added = tuple(name for name in (NEAR, *NEWCOMERS) if name not in prepared.names)
     held = _held_out(router, prepared.features, groups)
-    is_new = np.concatenate([_asks_for_newcomer(one) for one in held]) if held else np.zeros(0, dtype=bool)
-    if is_new.sum() < FEWEST or is_new.all():
+    number = sum(int(one.is_held.sum()) for one in held)
+    if number < FEWEST:
         return router, nothing
-    learned = _fitted(held, is_new, train, len(groups.candidates.trace_ids))
+    learned = _fitted(held, train, len(groups.candidates.trace_ids))
     configs = tuple(map(FeatureConfig, (NEAR, *NEWCOMERS)))
     features, phi = CrossFitting(configs, groups, prepared.features.encoder.name).fitted()
     w = np.array([0.0] * (len(added) - len(NEWCOMERS)) + learned.tolist())
-    record = NewcomersRecord(int(is_new.sum()), len(is_new))
+    record = NewcomersRecord(number, sum(len(one.is_held) for one in held))
     return _with_columns(router, features.only(*added), w, record), phi[:, -len(added) :]
 
 
@@ -66,16 +67,19 @@ def _held_out(router: Router, features: FittedFeatures, groups: Groups) -> list[
     added = tuple(name for name in (NEAR, *NEWCOMERS) if name not in features.names)
     configs, held = (*features.configs, *map(FeatureConfig, added)), []
     for fold in range(FOLDS):
-        is_held = (tool_folds[candidates.names] == fold) & (groups.labels > 0)
-        is_learned = (trace_folds != fold) & ~np.logical_or.reduceat(is_held, groups.offsets[:-1])
-        inside = np.flatnonzero(trace_folds == fold)
+        is_right_held = (tool_folds[candidates.names] == fold) & (groups.labels > 0)
+        is_held, is_outside = np.logical_or.reduceat(is_right_held, groups.offsets[:-1]), trace_folds != fold
+        is_learned, inside = is_outside & ~is_held, np.flatnonzero(~is_outside)
         if not is_learned.any() or not len(inside):
             continue
+        missed = np.unique(candidates.names[is_right_held & np.repeat(is_outside, np.diff(groups.offsets))])
+        asks_for_missed = np.logical_or.reduceat(is_right_held & np.isin(candidates.names, missed), groups.offsets[:-1])
         states = fit_states(configs, select(groups, np.flatnonzero(is_learned)), features.encoder)
         asked = select(groups, inside)
         phi = FittedFeatures("tool", configs, states, features.encoder)(asked.candidates)
         count = len(features.configs)
-        held.append(HeldOut(router.scores(phi[:, :count]), phi[:, -len(NEWCOMERS) :], asked))
+        scores = router.scores(phi[:, :count])
+        held.append(HeldOut(scores, phi[:, -len(NEWCOMERS) :], asked, asks_for_missed[inside]))
     return held
 
 
@@ -84,19 +88,14 @@ def _fold(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, salt=b"newcomer").digest(), "little") % FOLDS
 
 
-def _asks_for_newcomer(held: HeldOut) -> BoolArray:
-    """Of each group whether a right tool is a newcomer."""
-    is_new: BoolArray = (held.newcomers[:, 0] > 0) & (held.groups.labels > 0)
-    return np.logical_or.reduceat(is_new, held.groups.offsets[:-1])
-
-
-def _fitted(held: list[HeldOut], is_new: BoolArray, train: TrainConfig, traces: int) -> FloatArray:
+def _fitted(held: list[HeldOut], train: TrainConfig, traces: int) -> FloatArray:
     """The weights of NEWCOMERS."""
     phi, scores = (np.concatenate(parts) for parts in zip(*((one.newcomers, one.scores) for one in held), strict=True))
     labels = np.concatenate([one.groups.labels for one in held])
     offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(one.groups.offsets) for one in held]))])
     weights = np.concatenate([_weights(one.groups) for one in held])
-    weights[is_new] *= SHARE / (1 - SHARE) * weights[~is_new].sum() / weights[is_new].sum()
+    is_held = np.concatenate([one.is_held for one in held])
+    weights[is_held] *= SHARE / (1 - SHARE) * weights[~is_held].sum() / weights[is_held].sum()
     plain = TrainConfig(trainer="newton", standardize=True, targets=train.targets, l2=1 / traces)
     return fit(phi, labels, offsets, plain, weights=weights, score_offset=scores).w
 
