@@ -70,3 +70,16 @@ def test_given_columns_judge_on_the_drawn_lists_and_say_so(cli, files):
     cli.good("train", "columns.npz", "--recommended", "-o", "run", "-q")
     given = json.loads(Path("run/model.json").read_bytes())["training"]["choice"]
     assert given["reason"].endswith("; judged on the lists with drawn candidates")
+
+
+@pytest.mark.parametrize("right, metric", [(2, "map"), (1, "mrr")])
+def test_alternatives_are_judged_by_all_right_tools_of_a_query(cli, files, right, metric):
+    lines = Path("s.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("right.jsonl").write_text("".join(lines if right == 2 else lines[1::2]), encoding="utf-8")
+    given = ("right.jsonl", *files[1:])
+    judged = rows(choice(cli, given, "catalogue", "chosen"))["tool.clause alone, l2 1 / traces"]["mrr"]
+    alone = ("--features", "tool.clause", "--set", "train.choose=[]", "--metrics", "map", "-o", "alone", "-q")
+    cli.good("train", *given, "--negatives", "catalogue", "--recommended", "--encoder", "hash", *alone)
+    means = json.loads(Path("alone/metrics.json").read_bytes())["metrics"]
+    assert judged == pytest.approx(means[metric], abs=1e-12)
+    assert (means["map"] == pytest.approx(means["mrr"])) == (right == 1)

@@ -13,7 +13,7 @@ from ltr.data.previous_tools import past_of
 from ltr.data.splits import trace_digests
 from ltr.errors import DataError, RunError, UsageError
 from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
+from ltr.evaluation.metrics.ranking_measures import MAP, MRR, TOP1
 from ltr.evaluation.ranking import rank
 from ltr.experiments.l2_choice import path_weights
 from ltr.experiments.model_alternatives import Alternative, Shape, default_of, paths
@@ -186,13 +186,17 @@ def _losses(scores: Sequence[FloatArray], groups: Groups, targets: str) -> Float
 
 
 def _ranked(scores: Sequence[FloatArray], groups: Groups, threshold: float) -> FloatArray:
-    """Top-1 and reciprocal rank of each group by each of the scores, ties by their expectation; 0 where none is right.
+    """Top-1 and precision of each group by each of the scores, ties by their expectation; 0 where none is right.
 
+    The precision is the mean over right candidates of the share of right ones down to each: of one the reciprocal rank.
     Shape (2, scores, groups).
     """
-    rankings = [rank(column, groups.offsets) for column in scores]
-    values = [evaluate(ranking, groups.labels, rel_threshold=threshold).values for ranking in rankings]
-    return np.nan_to_num(np.array([[of_queries[name] for of_queries in values] for name in (TOP1, MRR)]))
+    found = [
+        evaluate(rank(column, groups.offsets), groups.labels, (MAP,), rel_threshold=threshold) for column in scores
+    ]
+    # the same of one right candidate but for the last digit of ties, which stays as the MRR of a run has it
+    precision = [np.where(of.num_positives > 1, of.values[MAP], of.values[MRR]) for of in found]
+    return np.nan_to_num(np.array([[of.values[TOP1] for of in found], precision]))
 
 
 def _rows(phi: FloatArray, groups: Groups, side: IntArray) -> FloatArray:
