@@ -8,9 +8,10 @@ from itertools import compress
 import numpy as np
 
 from ltr.config.run import RunConfig, listed_features
-from ltr.errors import DataError, UsageError
+from ltr.data.groups import Groups
+from ltr.errors import DataError, UsageError, count
 from ltr.experiments.model_alternatives import Alternative, alternatives, default_of
-from ltr.experiments.model_alternatives_on_folds import on_folds
+from ltr.experiments.model_alternatives_on_folds import catalogue_of_drawn, on_folds
 from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import RECOMMENDED
@@ -77,7 +78,8 @@ def choose(config: RunConfig, shared: SharedInputs, on_progress: OnProgress = si
         )
         for place, way in enumerate(listed)
     ]
-    record = RecommendedChoiceRecord(listed[stood[-1]].title, _reason(listed, stood, leads), folds, records)
+    reason = _reason(listed, stood, leads) + _judged_on(config, groups, len(counted))
+    record = RecommendedChoiceRecord(listed[stood[-1]].title, reason, folds, records)
     return _chosen(config, shared, listed[stood[-1]], record)
 
 
@@ -111,3 +113,13 @@ def _reason(listed: Sequence[Alternative], stood: Sequence[int], leads: Sequence
         best = listed[max(outranking, key=lambda place: leads[place].mean)].title
         reason += f"; {best} ranks better on the lists of the samples, and worse on the lists that will be served"
     return reason
+
+
+def _judged_on(config: RunConfig, groups: Groups, judged: int) -> str:
+    """Where candidates were drawn, the lists on which so many of the groups judged; else nothing."""
+    if groups.candidates.is_logged.all():
+        return ""
+    if tools := catalogue_of_drawn(config, groups):
+        of = count(len(groups.offsets) - 1, "query", "queries")
+        return f"; judged on all {len(tools):,} tools, as candidates were drawn, by {judged:,} of {of}"
+    return "; judged on the lists with drawn candidates"

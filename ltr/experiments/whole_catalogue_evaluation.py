@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
-from ltr.data.candidates import Candidates, key_order
+from ltr.data.candidates import key_order
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Groups, select
 from ltr.errors import UsageError
@@ -82,9 +82,8 @@ def with_catalogue(measured: EvaluatedRanking, router: Router, tools: ToolCatalo
     tokens = np.array([tool_tokens(name, text) for name, text in tools.items()])
     is_counted = ~np.isnan(evaluation.values[TOP1])
     for block in _blocks(len(groups.offsets) - 1, len(names)):
-        queries = select(groups, block)
-        candidates = _all_tools(queries.candidates, tools)
-        labels = _labels(queries, names)
+        queries = on_all_tools(select(groups, block), tools)
+        candidates, labels = queries.candidates, queries.labels
         scores = router.scores(router.features(candidates, Tables(prepared, candidates.names, of_states)))
         ranking = rank(scores, candidates.offsets, keys=key_order(candidates))
         parts.append(evaluate_by(ranking, labels, rules))
@@ -114,13 +113,13 @@ def _blocks(queries: int, tools: int) -> Iterator[IntArray]:
         yield np.arange(first, min(first + at_once, queries))
 
 
-def _all_tools(candidates: Candidates, tools: ToolCatalogue) -> Candidates:
-    """The queries, each with every tool of the catalogue."""
-    queries, count = len(candidates.queries), len(tools)
-    codes = np.tile(np.arange(count), queries)
-    return replace(
+def on_all_tools(groups: Groups, tools: ToolCatalogue) -> Groups:
+    """The groups, each with every tool of the catalogue, whose label is that of the samples, 0 where they lack it."""
+    candidates, queries, number = groups.candidates, len(groups.offsets) - 1, len(tools)
+    codes, offsets = np.tile(np.arange(number), queries), np.arange(queries + 1) * number
+    every = replace(
         candidates,
-        offsets=np.arange(queries + 1) * count,
+        offsets=offsets,
         names=codes,
         name_texts=tuple(tools),
         texts=codes,
@@ -128,10 +127,11 @@ def _all_tools(candidates: Candidates, tools: ToolCatalogue) -> Candidates:
         lines=np.zeros(len(codes), dtype=np.int64),
         draws=None,
     )
+    return replace(groups, candidates=every, labels=_labels(groups, tuple(tools)), offsets=offsets)
 
 
 def _labels(groups: Groups, names: tuple[str, ...]) -> FloatArray:
-    """The label of every tool for each query: that of its samples, 0 where they do not offer it."""
+    """The label of every tool for each query."""
     places = {name: place for place, name in enumerate(names)}
     codes = np.array([places.get(name, -1) for name in groups.candidates.name_texts], dtype=np.int64)
     tools, sizes = codes[groups.candidates.names], np.diff(groups.offsets)

@@ -6,7 +6,8 @@ from ltr.reporting.table import Column, Table
 from ltr.storage.training_record import RecommendedChoiceRecord
 
 CAPTION = (
-    "Alternatives on traces left out, and the difference of their MRR to that of the chosen one; "
+    "Alternatives on traces left out, and the difference of their MRR to that of the chosen one; of a query with "
+    "several right answers the average precision counts; "
     "lines: a weight for each column, knots: a curve for each, products: each two columns multiplied too"
 )
 FOUR_DIGITS = Kind("{:.4f}".format, "{:.4f}".format)  # losses that are compared with each other

@@ -97,7 +97,7 @@ class AlternativeRecord(msgspec.Struct, omit_defaults=True):
     title: str
     loss: float
     top1_accuracy: float
-    mrr: float
+    mrr: float  # of a query with several right candidates the average precision counts
     difference: float  # of its MRR to that of the chosen one, paired by trace
     low: float | None = None  # of its 95 % interval; None: one trace
     high: float | None = None

@@ -25,7 +25,7 @@ class FoldResults:
 
     losses: FloatArray  # NaN where no fold leaves a group out, or it cannot train
     hits: FloatArray  # Top-1 on the lists that were offered; 0 where nothing is right
-    ranks: FloatArray  # the reciprocal rank on them; 0 where nothing is right
+    ranks: FloatArray  # the reciprocal rank on them, of several right ones the average precision
     served: FloatArray  # Top-1 on the lists that will be served; NaN where they are the same, or not asked
 
     @classmethod
@@ -55,7 +55,7 @@ def climbed(left_out: FoldResults, levels: IntArray, weights: FloatArray, traces
     2. The sum of columns that loses least takes its place if it ranks better by one standard error.
     3. As long as anything ranks better beyond the 95 % interval, the best of it takes the place.
 
-    To rank better is to have the higher mean reciprocal rank on left out groups, paired by trace: a loss can fall where
+    To rank better is to have the higher mean of `ranks` on left out groups, paired by trace: a loss can fall where
     nothing ranks better. Least and best leave room for one standard error, within which the simplest is taken. What
     is of level OTHER counts only where no single column and no sum has a higher Top-1 on the lists that will be served.
     So nothing that counts ranks better than the last one beyond noise.

@@ -14,7 +14,7 @@ from ltr.evaluation.metrics.tie_blocks import Blocks, RankedBlocks, TieBlocks
 UNBOUNDED = "0 upwards"
 LARGEST_GRADE = 31  # 2^grade - 1 beyond it drowns every other candidate
 
-TOP1, TOP3, MRR = "top1_accuracy", "top3_accuracy", "mrr"
+TOP1, TOP3, MRR, MAP = "top1_accuracy", "top3_accuracy", "mrr", "map"
 
 
 @measure("hit@k", "share of queries with a relevant candidate among the first k")
