@@ -10,6 +10,7 @@ from all sets but our own and writes what ships.
 import gzip
 import hashlib
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,6 +106,21 @@ def learned_without(name, sets, encoder):
     pulls = np.array(list(centre.values()))
     rows = [training_rows(one, one.columns(centre, encoder)) for one in sets if one.name != name]
     return dict(zip(centre, weights(rows, pulls).tolist(), strict=True))
+
+
+@contextmanager
+def nothing_of(name, sets, encoder):
+    """What ships for the encoder was learned, for a while, without the set of that name."""
+    shipped = zero_shot_weights.shipped_weights
+    without = learned_without(name, sets, encoder)
+    weights = zero_shot_weights.ZeroShotWeights(
+        zero_shot_weights.FORMAT, {encoder: without, zero_shot_weights.INSTEAD: without}, {}
+    )
+    zero_shot_weights.shipped_weights = lambda: weights
+    try:
+        yield
+    finally:
+        zero_shot_weights.shipped_weights = shipped
 
 
 def show(title, sets, scores):

@@ -17,8 +17,7 @@ from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.ranking import rank
 from ltr.experiments.read_data import Loaded
 from ltr.experiments.shared_inputs import SharedInputs
-from ltr.features import prior_weights, zero_shot_weights
-from ltr.features.zero_shot_weights import FORMAT, INSTEAD, ZeroShotWeights
+from ltr.features import prior_weights
 from ltr.serving.router import stranger
 from ltr.serving.zero_shot import untrained, zero_shot_router
 from studies import foreign, priors
@@ -42,14 +41,11 @@ def main(*, folders, catalogues, encoder):
     listed = [one for folder in (*folders, *catalogues) for one in foreign.catalogues(folder)]
     for folder, (train, test) in sets.items():
         prior_weights.WEIGHTS = priors.mean_weights([of_set for other, of_set in weights.items() if other != folder])
-        without = foreign.learned_without(folder.name, listed, encoder)
-        shipped = ZeroShotWeights(FORMAT, {encoder: without, INSTEAD: without}, {})
-        zero_shot_weights.shipped_weights = lambda shipped=shipped: shipped
         print(f"{folder.name}, {encoder}", flush=True)
-        half(train, test, encoder)
-        router = recipe(train, encoder)
-        others = [one for one in listed if one.name != folder.name]
-        leads = [asked(router, one, encoder) for one in others]
+        with foreign.nothing_of(folder.name, listed, encoder):
+            half(train, test, encoder)
+            router = recipe(train, encoder)
+            leads = [asked(router, one, encoder) for one in listed if one.name != folder.name]
         print(f"  {'mean of the others':28}{np.mean(leads):+.3f}", flush=True)
     return 0
 

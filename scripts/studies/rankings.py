@@ -1,8 +1,9 @@
 """What the recommended recipe is worth on tools, beside single columns, ridge regression and neighbours' votes.
 
-A set that names right tools alone is trained and measured on its whole catalogue. The prior of each set is made of the
-other sets that are named: name them all. Differences of Top-1 are paired, with 95 % bootstrap intervals by trace; then
-queries whose right answer is known or unseen in training, less relevance alone, and learning curves.
+A set that names right tools alone is trained and measured on its whole catalogue. The prior of each set, and what needs
+no training, are made of the other sets and catalogues that are named: name them all. Differences of Top-1 are paired,
+with 95 % bootstrap intervals by trace; then queries whose right answer is known or unseen in training, less relevance
+alone, and learning curves.
 """
 
 from pathlib import Path
@@ -22,9 +23,10 @@ from ltr.features.linear_algebra import all_dots
 from ltr.features.presets import ALL
 from ltr.features.registry import FeatureConfig
 from ltr.features.row_queries import row_queries
+from ltr.serving.zero_shot import untrained
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
-from studies import intervals, priors
+from studies import foreign, intervals, priors
 from studies.sets import few_traces, samples
 
 TOP1 = "top1_accuracy"
@@ -35,8 +37,8 @@ SETS = {"seven, lift of strength 5": SEVEN, "ten, lines, l2 .001": ALL["tool"]}
 COLUMNS = {name: FeatureConfig(name) for name in ALL["tool"]} | {
     OLD_LIFT: FeatureConfig("tool.lift", {"strength": 5.0})
 }
-RECOMMENDED = "recommended"
-FEW = (5, 10, 30, 100, 300)  # training traces
+RECOMMENDED, UNTRAINED = "recommended", "nothing learned"
+FEW = (5, 10, 30, 100)  # training traces
 DRAWS = 3  # of so few
 NEIGHBOURS, SHARPNESS = 20, 10.0
 
@@ -44,23 +46,31 @@ NEIGHBOURS, SHARPNESS = 20, 10.0
 def options(parser):
     """Options of the command line."""
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--catalogues", nargs="*", type=Path, default=[], metavar="FOLDER", help="other catalogues")
     parser.add_argument("--encoder", default="hash", help="(default: %(default)s)")
     parser.add_argument("--no-curves", action="store_true", help="leave out the learning curves")
 
 
-def main(*, folders, encoder, no_curves):
+def main(*, folders, catalogues, encoder, no_curves):
     """A table a folder."""
     sets = {folder: samples(folder, encoder) for folder in folders}
     weights = {folder: priors.set_weights(train, encoder) for folder, (train, _) in sets.items()}
+    listed = [one for folder in (*catalogues, *folders) if taught(folder) for one in foreign.catalogues(folder)]
     for folder, (train, test) in sets.items():
         others = [of_set for other, of_set in weights.items() if other != folder]
         prior_weights.WEIGHTS = priors.mean_weights(others)
         counts = f"{len(train.offsets) - 1:,} training groups, {len(test.offsets) - 1:,} test queries"
         print(f"{folder.name}, {encoder}: {counts}\n  {'':28}  top-1    MRR  less ridge alone{'':9}less seven")
-        compare(train, test, encoder)
-        if not no_curves:
-            curves(train, test, encoder)
+        with foreign.nothing_of(folder.name, listed, encoder):
+            compare(train, test, encoder)
+            if not no_curves:
+                curves(train, test, encoder)
     return 0
+
+
+def taught(folder):
+    """Whether a set is of tools with a text that says something: those that teach what ships."""
+    return folder.name not in {"whowhen", "trail"}
 
 
 def scored(train, test, encoder):
@@ -73,6 +83,7 @@ def scored(train, test, encoder):
     scores[f"best column: {best.name}"] = best.sign * test_phi[:, names.index(best.name)]
     for way, columns in SETS.items():
         scores[way] = learned(phi, test_phi, [names.index(name) for name in columns], train)
+    scores[UNTRAINED] = (zero := untrained(test.candidates, encoder)).scores(zero.phi(test.candidates))
     router = by_recipe(train, encoder)
     scores[RECOMMENDED] = router.scores(router.phi(test.candidates))
     return scores, features.encoder, router.training.choice.chosen
@@ -152,7 +163,7 @@ def known_queries(train, test):
 
 
 def curves(train, test, encoder):
-    """Top-1 from few training traces, mean of several draws; of the recipe less the best of three single columns."""
+    """Top-1 from few training traces, mean of several draws; the recipe less the best single column, or untrained."""
     traces = len(train.candidates.trace_ids)
     for number in (number for number in FEW if number < traces):
         values, choices = {}, []
@@ -163,7 +174,7 @@ def curves(train, test, encoder):
                 values.setdefault(way.partition(":")[0], []).append(top1(column, test).values[TOP1])
         means = {way: np.mean(of_draws, axis=0) for way, of_draws in values.items()}  # of each query over the draws
         text = "".join(f"  {way} {np.nanmean(of_queries):.3f}" for way, of_queries in means.items())
-        best = max(SINGLE, key=lambda way: np.nanmean(means[way]))
+        best = max((*SINGLE, UNTRAINED), key=lambda way: np.nanmean(means[way]))
         lead = intervals.difference(test, means[RECOMMENDED], means[best], np.random.default_rng(0))
         print(
             f"  {number} traces:{text}\n    less {best} {intervals.shown(lead, '+')}; chosen: {'; '.join(choices)}",
