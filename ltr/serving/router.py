@@ -51,7 +51,8 @@ ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries 
 READS = 10  # of a model that other processes replace meanwhile
 OPENING = SharedByThreads()  # the outcomes of a run
 UPDATED = "outcomes have moved the weights since the calibration"
-ALL_UNSEEN = "no tool of the catalogue was right in training: it is ranked as without training"
+STRANGER = "{:,} of {:,} tools of the catalogue were right in training: it is ranked as without training"
+STRANGE = 0.1  # below such a share of tools that were right in training a catalogue is another one
 CUT = "the catalogue was cut to a shortlist for each query"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
@@ -176,7 +177,8 @@ class Router(StoredModel):
             offered = offered_tools(tools)
             offer = Offer.of(offered.names, offered.texts, offered.objects)
         elif self.stranger is not None:
-            warnings = (ALL_UNSEEN,)
+            known = were_right(self.training.answers, tuple(self.stranger.tools or ()))
+            warnings = (STRANGER.format(int(known.sum()), len(known)),)
             return [replace(one, warnings=warnings) for one in self.stranger.rank_many(texts, None, k, **options)]
         elif self.tools:
             offer = self.known.own_offer(self.tools, self.tool_objects)
@@ -459,10 +461,10 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
 
 
 def stranger(router: Router) -> Router | None:
-    """The router that needs no training, for a catalogue of which a run that learned of newcomers knows no tool."""
+    """The router that needs no training, for a catalogue of which a run that learned of newcomers knows hardly a tool."""
     if not router.tools or router.features is None or not set(NEWCOMERS) <= set(router.names):
         return None
-    if were_right(router.training.answers, tuple(router.tools)).any():
+    if were_right(router.training.answers, tuple(router.tools)).mean() >= STRANGE:
         return None
     from ltr.serving.zero_shot import zero_shot_router
 
