@@ -461,7 +461,7 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
 
 
 def stranger(router: Router) -> Router | None:
-    """The router that needs no training, for a catalogue of which a run that learned of newcomers knows hardly a tool."""
+    """The router that needs no training, where a run that learned of newcomers hardly knows a tool of the catalogue."""
     if not router.tools or router.features is None or not set(NEWCOMERS) <= set(router.names):
         return None
     if were_right(router.training.answers, tuple(router.tools)).mean() >= STRANGE:
