@@ -13,7 +13,14 @@ from ltr.reporting.metric_sentences import left_out_text
 from ltr.reporting.metric_titles import lead_title, leads, title_of
 from ltr.reporting.model_selection_table import alternatives_table, choice_headline, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
-from ltr.reporting.weights_and_curves import FORMS, MOST_PRODUCTS, curves_table, products_table, weights_table
+from ltr.reporting.weights_and_curves import (
+    FORMS,
+    MOST_PRODUCTS,
+    curves_table,
+    newcomers_text,
+    products_table,
+    weights_table,
+)
 
 if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
@@ -106,6 +113,7 @@ def trust_lines(result: "RunResult | ShardsResult") -> list[str]:
     where = f"objective {objective(training.objective)}{_gap(training)}"
     lines = [f"learned from {count(training.groups, 'group')} by {how}: {where}", basis_text(training)]
     lines += [TWICE] if training.past == "labels" else []
+    lines += [newcomers_text(training.newcomers)] if training.newcomers else []
     lines += [*watched_lines(training), *fold_lines(result.measured, result.config.data.split)]
     skipped = [f"{getattr(training, key):,} {words}" for key, words in _SKIPPED.items() if getattr(training, key)]
     if skipped:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
+from ltr.errors import count
 from ltr.reporting.cell_formats import AMOUNT, COUNT, LOSS, SCORE, WEIGHT, WEIGHT_INTERVAL, Bounds, Z
 from ltr.reporting.charts import Estimate, Words, bars, curve, estimates, estimates_table, thinned
 from ltr.reporting.number_formats import NONE, short
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Medium, Table, Value
-from ltr.storage.training_record import PerFeature, TrainingRecord, WeightRecord
+from ltr.storage.training_record import NewcomersRecord, PerFeature, TrainingRecord, WeightRecord
 from ltr.training.standard_errors import effective_text
 
 MOST_ROWS = 70  # of the table under a drawing, which has more
@@ -130,11 +131,24 @@ def weights_section(training: TrainingRecord) -> Section:
     )
     if training.products:
         blocks += [products_table(training), Text(products_text(training))]
+    if training.newcomers:
+        blocks.append(Text(f"{newcomers_text(training.newcomers)}."))
     if training.errors.form is not None:
         blocks.append(Text(f"Standard errors of the weights without a penalty, {errors_text(training)}."))
     elif training.errors.reason:
         blocks.append(Text(f"No standard errors: {training.errors.reason}."))
     return Section("Weights", [block for block in blocks if block])
+
+
+def newcomers_text(learned: NewcomersRecord) -> str:
+    """What is added to the score of a tool that was never right.
+
+    >>> newcomers_text(NewcomersRecord(0.5, -0.25, 60, 900))
+    'Tools that were never right get +0.500 -0.250 tool.zero_shot, learned from 900 queries, 60 for tools held out'
+    """
+    added = f"{learned.offset:+.3f} {learned.slope:+.3f} tool.zero_shot"
+    queries = f"{count(learned.queries, 'query', 'queries')}, {learned.held_out:,} for tools held out"
+    return f"Tools that were never right get {added}, learned from {queries}"
 
 
 def products_text(training: TrainingRecord) -> str:

@@ -113,10 +113,12 @@ class RecommendedChoiceRecord(msgspec.Struct, omit_defaults=True):
 
 
 class NewcomersRecord(msgspec.Struct):
-    """What a and b of newcomers were learned from: left out queries, and those of them for a tool without a past."""
+    """What is added to the score of a tool that was never right, a + b zero_shot, and what that was learned from."""
 
-    newcomers: int
-    queries: int
+    offset: float  # a
+    slope: float  # b
+    held_out: int  # queries for tools held out
+    queries: int  # all that were left out
 
 
 class EpochRecord(msgspec.Struct, omit_defaults=True):
