@@ -55,7 +55,8 @@ def with_newcomers(router: Router, prepared: Prepared, train: TrainConfig) -> tu
     configs = tuple(map(FeatureConfig, (NEAR, *NEWCOMERS)))
     features, phi = CrossFitting(configs, groups, prepared.features.encoder.name).fitted()
     w = np.array([0.0] * (len(added) - len(NEWCOMERS)) + learned.tolist())
-    record = NewcomersRecord(*learned.tolist(), number, sum(len(one.is_held) for one in held))
+    offset, slope = learned.tolist()
+    record = NewcomersRecord(offset, slope, held_out=number, queries=sum(len(one.is_held) for one in held))
     return _with_columns(router, features.only(*added), w, record), phi[:, -len(added) :]
 
 
