@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ltr.evaluation.evaluate import evaluate as evaluate
     from ltr.evaluation.metrics.registry import measure as measure
     from ltr.evaluation.ranking import rank as rank
+    from ltr.experiments.background_refit import load as load
     from ltr.experiments.batch import run_batch as run_batch
     from ltr.experiments.pipeline import run as run
     from ltr.experiments.refit import update as update
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from ltr.serving.answers import Answer as Answer
     from ltr.serving.outcomes import Outcome as Outcome
     from ltr.serving.router import Router as Router
-    from ltr.serving.router import load as load
     from ltr.serving.zero_shot import search as search
     from ltr.training.config import TrainConfig as TrainConfig
     from ltr.training.estimator import ListwiseRanker as ListwiseRanker
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # The module of each public name: `import ltr` loads none of them, the first use of a name loads its module.
 HOMES = {
-    "load": "ltr.serving.router",
+    "load": "ltr.experiments.background_refit",
     "Router": "ltr.serving.router",
     "search": "ltr.serving.zero_shot",
     "Answer": "ltr.serving.answers",

@@ -72,17 +72,28 @@ def update(
     before = load(home, tools=tools)
     usable = usable_outcomes(outcomes, before.tools, is_strict=False)
     new = before.opened_feedback().append(JournalLine(usable.rows, list(forget)))
+    refit(home, on_progress, is_forced=True)
+    served = load(home, tools=tools)
+    summary = served.opened_feedback().summary(served, new, len(usable.rows) - new, usable.skipped)
+    return Refit(summary, *moved(home, before, served))
+
+
+def refit(home: Path, on_progress: OnProgress = silent, *, is_forced: bool = False) -> bool:
+    """Learn anew from what the run was trained on and all its outcomes; whether the run keeps what that takes.
+
+    Where nothing came since the last refit, that one stays, unless it is forced.
+    """
     with when_free(home):
-        feedback = load(home, tools=tools).opened_feedback()  # other processes may have written meanwhile
+        feedback = load(home).opened_feedback()  # other processes may have written meanwhile
         learned, journal = feedback.learned(), feedback.read()
-        if learned.groups is not None:
+        if learned.groups is None:
+            return False
+        if is_forced or journal.end != feedback.covered.bytes:
             after = refitted(home, load_model(home), learned, journal.groups, journal.forgotten, on_progress)
             with new_directory(home / UPDATED) as folder:
                 save_model(folder, after)
                 write_bytes(folder / COVERED, msgspec.json.encode(Covered(journal.end, len(journal.rows))))
-    served = load(home, tools=tools)
-    summary = served.opened_feedback().summary(served, new, len(usable.rows) - new, usable.skipped)
-    return Refit(summary, *moved(home, before, served))
+    return True
 
 
 @contextmanager

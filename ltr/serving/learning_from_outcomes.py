@@ -89,6 +89,7 @@ class Update:
     first: int  # of those: the right tool stands first
     is_refit: bool  # whether columns and weights know all of them
     skipped: Mapping[str, int]  # why, and how many: lines that are damaged, or could not be used
+    failure: str = ""  # why the last refit in the background failed; the next one is tried all the same
 
 
 class Feedback(SharedByThreads):
