@@ -120,6 +120,26 @@ def test_the_refit_is_the_training_on_samples_and_outcomes(run, tmp_path):
         assert scores(updated, query) == pytest.approx(scores(trained, query), abs=1e-8)
 
 
+def test_outcomes_among_the_training_samples_count_on_when_more_are_learned(run, tmp_path):
+    tools = {row["tool"]: row.get("tool_description", "") for row in tool_rows(range(25))}
+    early = [{**outcome, "id": f"a{number}"} for outcome in outcomes(4) for number in range(3)]
+    early = [{**outcome, "id": f"{outcome['id']}-{place}"} for place, outcome in enumerate(early)]
+    late = list(outcomes(8, seed=1))
+    some = written(tmp_path / "early.jsonl", [as_sample(outcome, tools) for outcome in early])
+    more = written(tmp_path / "late.jsonl", [as_sample(outcome, tools) for outcome in late])
+    settings = {"features": FEATURES, "encoder": "hash", **SETTINGS}
+    ltr.train([tmp_path / "samples.jsonl", some], out=tmp_path / "first", **settings)
+    ltr.train([tmp_path / "samples.jsonl", some, more], out=tmp_path / "both", **settings)
+    router = ltr.load(tmp_path / "first")
+    at_once = router.learn([*late, early[0]])
+    assert at_once.corrected == at_once.first == 12
+    ltr.update(tmp_path / "first")
+    updated, trained = ltr.load(tmp_path / "first"), ltr.load(tmp_path / "both")
+    assert np.abs(updated.w - trained.w).max() < 1e-8
+    for query in ("mail?", early[0]["query"], late[0]["query"]):
+        assert scores(updated, query) == pytest.approx(scores(trained, query), abs=1e-8)
+
+
 def test_neither_pieces_nor_order_nor_repetition_of_ids_changes_the_refit(run, tmp_path):
     told = list(outcomes(12))
     pieces = ltr.load(shutil.copytree(run, tmp_path / "pieces"))

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -46,6 +46,25 @@ def outcomes_once(groups: Groups) -> Groups:
     traces = tuple(hashlib.blake2b(repr(told).encode(), digest_size=8).hexdigest() for told in said)
     candidates = replace(chosen.candidates, traces=np.arange(len(said)), trace_ids=traces)
     return groups_to_learn(replace(chosen, candidates=candidates))
+
+
+def all_told(first: Groups | None, later: Groups | None, forgotten: Collection[str] = ()) -> Groups | None:
+    """Return the outcomes of both whose ids and traces are not forgotten; an id that both have counts as the first."""
+    known = set(() if first is None else first.outcomes or ())
+    left, right = _without(first, set(forgotten)), _without(later, known.union(forgotten))
+    return joined(left, right) if left and right else left or right
+
+
+def _without(groups: Groups | None, names: set[str]) -> Groups | None:
+    if groups is None:
+        return None
+    ids, traces = groups.outcomes or (), groups.candidates
+    stays = [
+        group
+        for group, (name, trace) in enumerate(zip(ids, traces.traces.tolist(), strict=True))
+        if names.isdisjoint((name, traces.trace_ids[trace]))
+    ]
+    return select(groups, np.array(stays, dtype=np.int64)) if stays else None
 
 
 def beside(groups: Groups, outcomes: Groups | None) -> Groups:

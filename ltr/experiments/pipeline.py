@@ -9,7 +9,6 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
-from ltr.data.outcome_groups import outcomes_apart
 from ltr.data.previous_tools import past_of
 from ltr.encoders.registry import AUTO
 from ltr.evaluation.baselines import best_feature
@@ -104,8 +103,9 @@ def run(
     router = with_none_and_abstaining(Router(*trained), config, (groups, data.calibrate), on_progress)
     learned = None
     if router.kind == "tool" and router.features is not None and groups.candidates.features is None:
-        learned = Learned(Rarity.of(_trained_on(groups).candidates, router.features.encoder), groups)
-        router = router if data.corrections is None else corrected(router, data.corrections, learned.rarity)
+        samples, outcomes = data.told
+        learned = Learned(Rarity.of(samples.candidates, router.features.encoder), samples, outcomes)
+        router = corrected(router, outcomes, learned.rarity)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
     measured = evaluate_router(
@@ -145,11 +145,6 @@ def fitted(
     with stage("diagnosis"):
         traces = learned.candidates.traces
         return model, diagnose(*inputs, model, **fixed, clusters=traces, names=prepared.names)
-
-
-def _trained_on(groups: Groups) -> Groups:
-    """The groups that are no outcomes: what queries are like each other by stays as it is when outcomes come."""
-    return outcomes_apart(groups)[0]
 
 
 def _with_corrections(router: Router, phi: FloatArray, groups: Groups) -> FloatArray:

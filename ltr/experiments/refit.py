@@ -13,7 +13,7 @@ from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, listed_features, load_config
 from ltr.data.groups import Groups, select
 from ltr.data.none_of_these_groups import without_none
-from ltr.data.outcome_groups import beside, corrections_of
+from ltr.data.outcome_groups import all_told, beside
 from ltr.errors import LtrError, RunError
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference
 from ltr.experiments.l2_choice import Settled
@@ -89,7 +89,8 @@ def refit(home: Path, on_progress: OnProgress = silent, *, is_forced: bool = Fal
         if learned.groups is None:
             return False
         if is_forced or journal.end != feedback.covered.bytes:
-            after = refitted(home, load_model(home), learned, journal.groups, journal.forgotten, on_progress)
+            outcomes = all_told(learned.outcomes, journal.groups, journal.forgotten)
+            after = refitted(home, load_model(home), learned, outcomes, journal.forgotten, on_progress)
             with new_directory(home / UPDATED) as folder:
                 save_model(folder, after)
                 write_bytes(folder / COVERED, msgspec.json.encode(Covered(journal.end, len(journal.rows))))
@@ -148,7 +149,7 @@ def refitted(
     without_abstaining = replace(config, abstain=replace(config.abstain, rule=None))
     router = with_none_and_abstaining(Router(*of_model), without_abstaining, (prepared.groups, None), on_progress)
     router = replace(router, abstain=model.abstain)
-    return corrected(router, None if outcomes is None else corrections_of(outcomes), learned.rarity)
+    return corrected(router, outcomes, learned.rarity)
 
 
 def without_traces(groups: Groups, names: set[str]) -> Groups:

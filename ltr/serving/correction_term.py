@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ltr.data.groups import Groups
+from ltr.data.outcome_groups import corrections_of
 from ltr.errors import UsageError
 from ltr.features.corrections import Rarity, corrections_state
 from ltr.features.presets import CORRECTIONS
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
     from ltr.serving.router import Router
 
 
-def corrected(router: "Router", corrections: Groups | None, rarity: Rarity) -> "Router":
-    """Return the router with the term that the corrections make; without any, without a term."""
-    base = uncorrected(router)
+def corrected(router: "Router", outcomes: Groups | None, rarity: Rarity) -> "Router":
+    """Return the router with the term that outcomes make; without one that names a right tool, without a term."""
+    base, corrections = uncorrected(router), None if outcomes is None else corrections_of(outcomes)
     if corrections is None:
         return base
     fitted = base.fitted
@@ -39,11 +40,3 @@ def uncorrected(router: "Router") -> "Router":
     features = router.fitted.only(*router.names[:count])
     w = np.delete(router.w, count)
     return replace(router, names=router.names[:count], w=w, features=features, terms=router.terms.without_last_column())
-
-
-def rarity_of(router: "Router") -> Rarity | None:
-    """Return the rarity that the term of the router goes by; None without a term."""
-    if router.names[-1] != CORRECTIONS or router.features is None:
-        return None
-    state = router.features.states[-1] or {}
-    return Rarity(state["grams"]["keys"], state["grams"]["rarity"], state["counted"])

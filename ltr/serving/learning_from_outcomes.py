@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 
 from ltr.data.groups import Groups
-from ltr.data.outcome_groups import corrections_of
+from ltr.data.outcome_groups import all_told, corrections_of
 from ltr.errors import DataError, RunError, UsageError
 from ltr.features.corrections import Rarity
 from ltr.files.journal import append_line, read_journal
-from ltr.serving.correction_term import corrected, rarity_of
+from ltr.serving.correction_term import corrected
 from ltr.serving.outcomes import OutcomeRow, outcome_groups
 from ltr.serving.shared_by_threads import SharedByThreads
 from ltr.storage.run_record import refuse_changed
@@ -104,7 +104,7 @@ class Feedback(SharedByThreads):
         self.home, self.base = home, base
         self.covered = covered(home)
         self.journal = Journal()
-        self._rarity: Rarity | None = None
+        self._told: tuple[Rarity, Groups | None] | None = None
 
     def __reduce__(self) -> tuple[type["Feedback"], tuple[Path, "Router"]]:
         return Feedback, (self.home, self.base)  # the journal is the state
@@ -123,17 +123,24 @@ class Feedback(SharedByThreads):
         return learned_of(self.home, self.base)
 
     @property
-    def rarity(self) -> Rarity:
-        """How rare words of training queries are."""
-        if self._rarity is None:
-            self._rarity = rarity_of(self.base) or self.learned().rarity
-        return self._rarity
+    def told(self) -> tuple[Rarity, Groups | None]:
+        """How rare words of training queries are, and the outcomes among them."""
+        if self._told is None:
+            learned = self.learned()
+            self._told = learned.rarity, learned.outcomes
+        return self._told
+
+    @property
+    def outcomes(self) -> Groups | None:
+        """All outcomes: those among the training samples, then those of the journal."""
+        return all_told(self.told[1], self.journal.groups, self.journal.forgotten)
 
     def append(self, line: JournalLine) -> int:
         """Write what is new of the line to the journal, all of it or none; how many outcomes are new."""
-        self.rarity  # noqa: B018  # before anything is written: a run that keeps nothing is refused
+        early = self.told[1]  # before anything is written: a run that keeps nothing is refused
         self.journal.read_on(self.path)
-        new = list({row.id: row for row in reversed(line.outcomes) if row.id not in self.journal.rows}.values())[::-1]
+        known = {*self.journal.rows, *(() if early is None else early.outcomes or ())} - self.journal.forgotten
+        new = list({row.id: row for row in reversed(line.outcomes) if row.id not in known}.values())[::-1]
         if new or line.forget:
             append_line(self.path, msgspec.json.encode(JournalLine(new, line.forget)))
             self.journal.read_on(self.path)
@@ -147,17 +154,16 @@ class Feedback(SharedByThreads):
     def router(self) -> "Router":
         """The router that has learned all that the journal says, by the layer on top of the last refit."""
         if (now := covered(self.home)) != self.covered:  # another process has learned anew
-            self.base, self.covered, self._rarity = self.base.again(), now, None
+            self.base, self.covered = self.base.again(), now
         self.journal.read_on(self.path)
         if self.journal.end == self.covered.bytes:
             return self.base
-        groups = self.journal.groups
-        return corrected(self.base, None if groups is None else corrections_of(groups), self.rarity)
+        return corrected(self.base, self.outcomes, self.told[0])
 
-    def summary(self, router: "Router", outcomes: int, known: int, skipped: Mapping[str, int]) -> Update:
-        """What all outcomes came to; `outcomes` of them are new, `skipped` could not be written."""
-        rows, groups = self.journal.rows.values(), self.journal.groups
-        corrections = None if groups is None else corrections_of(groups)
+    def summary(self, router: "Router", new: int, known: int, skipped: Mapping[str, int]) -> Update:
+        """What all outcomes came to; `new` of them were not known, `skipped` could not be written."""
+        rows, outcomes = self.journal.rows.values(), self.outcomes
+        corrections = None if outcomes is None else corrections_of(outcomes)
         cut, first = {"a last line that was cut off": 1} if self.journal.is_cut else {}, 0
         if corrections is not None:
             phi = router.known.columns(router.fitted, corrections.candidates)
@@ -165,7 +171,7 @@ class Feedback(SharedByThreads):
             most = np.maximum.reduceat(corrections.labels, corrections.offsets[:-1])
             first = int((corrections.labels[best] == most).sum())
         return Update(
-            outcomes=outcomes,
+            outcomes=new,
             known=known,
             total=len(rows),
             right=sum(row.right is not None for row in rows),

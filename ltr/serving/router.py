@@ -401,7 +401,7 @@ class Router(StoredModel):
         """How rare the words of training queries are; None where the run does not keep it."""
         if self.home is None or self.features is None or not (self.home / TRAINING).exists():
             return None
-        return self.opened_feedback().rarity
+        return self.opened_feedback().told[0]
 
     def opened_feedback(self) -> "Feedback":
         """The outcomes of the run; an error where there can be none."""

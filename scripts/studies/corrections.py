@@ -13,7 +13,6 @@ import numpy as np
 
 from ltr.config.run import load_config
 from ltr.data.groups import select
-from ltr.data.outcome_groups import corrections_of
 from ltr.evaluation.bootstrap import bootstrap_difference
 from ltr.experiments.read_data import read_data
 from ltr.experiments.refit import refitted
@@ -73,7 +72,7 @@ def study(run, most, *, is_refit):
     print(f"{run}: {len(right)} test queries, Top-1 {right.mean():.3f}, {len(wrong)} wrong ones corrected", flush=True)
 
     def at_once(outcomes):
-        return corrected(router, corrections_of(outcomes), learned.rarity)
+        return corrected(router, outcomes, learned.rarity)
 
     def refit(outcomes):
         return refitted(run, model, learned, outcomes, set())
