@@ -18,6 +18,7 @@ from tests.made import WORDS, graph_rows, tool_rows, written
 FEATURES = ("tool.rel", "tool.hist", "tool.lift", "tool.proto", "tool.ridge")
 TOOLS = [f"get_{word}" for word in WORDS]
 SETTINGS = {"trainer": "newton", "standardize": True, "l2": 0.01}
+TOOLS_OFFERED = [{"name": name} for name in TOOLS[:3]]
 CORRECTION = {"query": "what is the weather?", "offered": TOOLS[:3], "right": "get_news"}
 
 
@@ -56,6 +57,7 @@ def as_sample(outcome, tools):
         for name in outcome["offered"]
     ]
     ids = {"trace_id": outcome["id"], "node_id": "", "outcome": outcome["id"]}
+    ids |= {"weight": outcome["weight"]} if "weight" in outcome else {}
     return {**ids, "query": outcome["query"], "candidates": candidates}
 
 
@@ -174,6 +176,42 @@ def test_two_answers_for_one_query_share_by_how_often_they_were_given(run):
     router.learn([{**CORRECTION, "id": "1"}, {**CORRECTION, "id": "2"}, {**other, "id": "3"}])
     probabilities = {choice.candidate: choice.probability for choice in router.rank(CORRECTION["query"], k=None)}
     assert probabilities["get_news"] > probabilities[TOOLS[2]] > probabilities["get_weather"]
+
+
+def test_a_weight_is_of_the_layer_alone(run, tmp_path):
+    tools = {row["tool"]: row.get("tool_description", "") for row in tool_rows(range(25))}
+    told = [
+        {**CORRECTION, "id": "a", "weight": 30},
+        {"query": "mail?", "offered": TOOLS[:3], "right": TOOLS[2], "id": "b"},
+    ]
+    settings = {"features": FEATURES, "encoder": "hash", **SETTINGS}
+    for name, weight in (("light", 1), ("heavy", 30)):
+        ltr.load(shutil.copytree(run, tmp_path / name)).learn([{**told[0], "weight": weight}, told[1]])
+        ltr.update(tmp_path / name)
+        more = written(
+            tmp_path / f"{name}.jsonl", [as_sample({**told[0], "weight": weight}, tools), as_sample(told[1], tools)]
+        )
+        ltr.train([tmp_path / "samples.jsonl", more], out=tmp_path / f"{name}-both", **settings)
+    light, heavy, both = (ltr.load(tmp_path / name) for name in ("light", "heavy", "heavy-both"))
+    assert heavy.w[:-1] == pytest.approx(light.w[:-1], abs=1e-8)
+    sure = [router.rank(CORRECTION["query"], TOOLS_OFFERED, k=1)[0].probability for router in (light, heavy)]
+    assert sure[1] > sure[0]
+    assert scores(heavy, CORRECTION["query"]) == pytest.approx(scores(both, CORRECTION["query"]), abs=1e-8)
+
+
+def test_a_weight_in_the_layer_is_as_many_times_the_same(run, tmp_path):
+    shutil.copytree(run, tmp_path / "often")
+    once, often = ltr.load(run), ltr.load(tmp_path / "often")
+    once.learn({**CORRECTION, "weight": 7})
+    often.learn([{**CORRECTION, "id": f"a{number}"} for number in range(7)])
+    assert scores(once, CORRECTION["query"]) == pytest.approx(scores(often, CORRECTION["query"]), abs=1e-8)
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1e6])
+def test_small_and_large_weights_are_learned(run, weight):
+    router = ltr.load(run)
+    assert router.learn([{**CORRECTION, "weight": weight}, {"query": "mail?", "right": TOOLS[2]}]).corrected == 2
+    assert ltr.update(run).update.corrected == 2
 
 
 def test_an_outcome_that_is_forgotten_leaves_no_trace(run):
@@ -319,6 +357,9 @@ def test_a_journal_that_was_cut_off_costs_the_last_line_alone(run):
         ({"right": 7}, "right"),
         ({"previous": "x"}, "previous"),
         ({"time": "soon"}, "time"),
+        ({"weight": 0}, "weight is 0; a number above 0, at most 1,000,000, is needed"),
+        ({"weight": float("nan")}, "weight is NaN"),
+        ({"weight": "much"}, "weight is 'much'"),
         ({"rihgt": "x"}, "rihgt"),
         ({"offered": [{"name": f"t{n}"} for n in range(3000)], "right": "t1"}, "3,000 tools were offered; at most"),
     ],

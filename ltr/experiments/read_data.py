@@ -96,8 +96,8 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
     samples, held = drawn(train, config), {name: drawn(groups, config) for name, groups in held.items()}
     train = beside(samples, outcomes)
     warnings += tuple(uncorrected_warnings(count_uncorrected(train), len(train.offsets) - 1))
-    apart = samples, outcomes
-    return Loaded((train, state), held.get("valid"), held.get("test"), held.get("calibrate"), warnings, apart)
+    others = held.get("valid"), held.get("test"), held.get("calibrate")
+    return Loaded((train, state), *others, warnings, (samples, outcomes))
 
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:
