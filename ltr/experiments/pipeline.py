@@ -85,7 +85,7 @@ def run(
     config, shared = choice.config, choice.shared
     data, prepared = shared.data(on_progress), shared.columns(on_progress)
     groups, phi, names = prepared.groups, prepared.phi, prepared.names
-    best, best_column, beside = _baselines(all_columns.columns())
+    best, best_column, beside = best_and_baselines(all_columns.columns())
     del all_columns  # what folds left out has been ranked by: its columns take memory
     valid_phi = shared.valid_columns()
     valid = None if data.valid is None or valid_phi is None else validation(config, data.valid, valid_phi)
@@ -166,7 +166,7 @@ def _auto_encoder(config: RunConfig, prepared: Prepared) -> str:
     return prepared.features.encoder.name if is_auto and prepared.features else ""
 
 
-def _baselines(made: Prepared) -> tuple[BestFeature, Prepared, BaselinesRecord]:
+def best_and_baselines(made: Prepared) -> tuple[BestFeature, Prepared, BaselinesRecord]:
     """Return the best of all columns that were made, alone, and how the training groups rank without training."""
     groups, names = made.groups, made.names
     best = best_feature(names, made.phi, groups.labels, groups.offsets)

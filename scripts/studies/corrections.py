@@ -15,7 +15,7 @@ from ltr.config.run import load_config
 from ltr.data.groups import select
 from ltr.evaluation.bootstrap import bootstrap_difference
 from ltr.experiments.read_data import read_data
-from ltr.experiments.refit import refitted
+from ltr.experiments.refit import Given, refitted
 from ltr.serving.correction_term import corrected
 from ltr.serving.learning_from_outcomes import learned_of
 from ltr.serving.router import load
@@ -75,7 +75,7 @@ def study(run, most, *, is_refit):
         return corrected(router, outcomes, learned.rarity)
 
     def refit(outcomes):
-        return refitted(run, model, learned, outcomes, set())
+        return refitted(Given(run, model, learned, outcomes))
 
     for times in (1, 100):
         for name, learn in (("layer at once", at_once), *([("refit and layer", refit)] if is_refit else [])):
