@@ -1,10 +1,12 @@
 """The term of corrections: put on top of a model whose own scores stand still."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ltr.arrays import FloatArray
 from ltr.data.groups import Groups
 from ltr.data.outcome_groups import corrections_of
 from ltr.errors import UsageError
@@ -18,14 +20,25 @@ if TYPE_CHECKING:
 
 def corrected(router: "Router", outcomes: Groups | None, rarity: Rarity) -> "Router":
     """Return the router with the term that outcomes make; without one that names a right tool, without a term."""
-    base, corrections = uncorrected(router), None if outcomes is None else corrections_of(outcomes)
-    if corrections is None:
-        return base
+    corrections = None if outcomes is None else corrections_of(outcomes)
+    return uncorrected(router) if corrections is None else with_term(router, corrections, rarity, scores_below)
+
+
+def scores_below(router: "Router", corrections: Groups) -> FloatArray:
+    """Return the scores of corrected queries without the term."""
+    base = uncorrected(router)
+    return base.scores(base.known.columns(base.fitted, corrections.candidates))
+
+
+def with_term(
+    router: "Router", corrections: Groups, rarity: Rarity, scored: Callable[["Router", Groups], FloatArray]
+) -> "Router":
+    """Return the router with the term of the corrections, on top of what `scored` says of them."""
+    base = uncorrected(router)
     fitted = base.fitted
     if CORRECTIONS in base.names:
         raise UsageError(f"the model was trained with {CORRECTIONS} as a column of its own; train it without")
-    scores = base.scores(base.known.columns(fitted, corrections.candidates))
-    state = corrections_state(corrections, scores, rarity, fitted.encoder)
+    state = corrections_state(corrections, scored(base, corrections), rarity, fitted.encoder)
     features = replace(fitted, configs=(*fitted.configs, FeatureConfig(CORRECTIONS)), states=(*fitted.states, state))
     names = (*base.names, CORRECTIONS)
     w = np.insert(base.w, len(base.names), 1.0)

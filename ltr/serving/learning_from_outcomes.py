@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from ltr.data.groups import Groups
+from ltr.arrays import FloatArray
+from ltr.data.candidates import key_order
+from ltr.data.groups import Groups, select
 from ltr.data.outcome_groups import all_told, corrections_of
 from ltr.errors import DataError, RunError, UsageError
+from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.corrections import Rarity
+from ltr.features.presets import CORRECTIONS
 from ltr.files.journal import append_line, read_journal
-from ltr.serving.correction_term import corrected
+from ltr.serving.correction_term import scores_below, uncorrected, with_term
 from ltr.serving.outcomes import OutcomeRow, outcome_groups
 from ltr.serving.shared_by_threads import SharedByThreads
 from ltr.storage.run_record import refuse_changed
@@ -40,6 +44,7 @@ class Journal:
     end: int = 0
     rows: dict[str, OutcomeRow] = field(default_factory=dict)
     forgotten: set[str] = field(default_factory=set)
+    forgets: int = 0  # how often something was taken back: an id may stand for another outcome since
     skipped: dict[str, int] = field(default_factory=dict)
     is_cut: bool = False  # the last line has no end: a write that a kill cut off
 
@@ -59,6 +64,7 @@ class Journal:
             for name in line.forget:
                 self.rows.pop(name, None)
                 self.forgotten.add(name)
+                self.forgets += 1
             sound = [row for row in line.outcomes if row.is_sound]
             self._skip("outcomes that cannot be", len(line.outcomes) - len(sound))
             for row in sound:
@@ -105,6 +111,8 @@ class Feedback(SharedByThreads):
         self.covered = covered(home)
         self.journal = Journal()
         self._told: tuple[Rarity, Groups | None] | None = None
+        self._corrections: tuple[int, Groups | None] = -1, None  # as they stood at this end of the journal
+        self._scores: dict[tuple[str, int], FloatArray] = {}  # without the term, by the id of an outcome, and forgets
 
     def __reduce__(self) -> tuple[type["Feedback"], tuple[Path, "Router"]]:
         return Feedback, (self.home, self.base)  # the journal is the state
@@ -131,9 +139,23 @@ class Feedback(SharedByThreads):
         return self._told
 
     @property
-    def outcomes(self) -> Groups | None:
-        """All outcomes: those among the training samples, then those of the journal."""
-        return all_told(self.told[1], self.journal.groups, self.journal.forgotten)
+    def corrections(self) -> Groups | None:
+        """What all outcomes correct: those among the training samples, and those of the journal."""
+        end, corrections = self._corrections
+        if end != self.journal.end:
+            outcomes = all_told(self.told[1], self.journal.groups, self.journal.forgotten)
+            corrections = None if outcomes is None else corrections_of(outcomes)
+            self._corrections = self.journal.end, corrections
+        return corrections
+
+    def scores(self, base: "Router", corrections: Groups) -> FloatArray:
+        """Return what the model without the term says of corrected queries; it says it of each once."""
+        ids, known = [(name, self.journal.forgets) for name in corrections.outcomes or ()], self._scores
+        if new := [place for place, name in enumerate(ids) if name not in known]:
+            some = select(corrections, np.array(new))
+            parts = np.split(scores_below(base, some), some.offsets[1:-1])
+            known |= dict(zip((ids[place] for place in new), parts, strict=True))
+        return np.concatenate([known[name] for name in ids])
 
     def append(self, line: JournalLine) -> int:
         """Write what is new of the line to the journal, all of it or none; how many outcomes are new."""
@@ -154,20 +176,26 @@ class Feedback(SharedByThreads):
     def router(self) -> "Router":
         """The router that has learned all that the journal says, by the layer on top of the last refit."""
         if (now := covered(self.home)) != self.covered:  # another process has learned anew
-            self.base, self.covered = self.base.again(), now
+            self.base, self.covered, self._scores = self.base.again(), now, {}
         self.journal.read_on(self.path)
         if self.journal.end == self.covered.bytes:
             return self.base
-        return corrected(self.base, self.outcomes, self.told[0])
+        corrections = self.corrections
+        return (
+            uncorrected(self.base)
+            if corrections is None
+            else with_term(self.base, corrections, self.told[0], self.scores)
+        )
 
     def summary(self, router: "Router", new: int, known: int, skipped: Mapping[str, int]) -> Update:
         """What all outcomes came to; `new` of them were not known, `skipped` could not be written."""
-        rows, outcomes = self.journal.rows.values(), self.outcomes
-        corrections = None if outcomes is None else corrections_of(outcomes)
+        rows, corrections = self.journal.rows.values(), self.corrections
         cut, first = {"a last line that was cut off": 1} if self.journal.is_cut else {}, 0
         if corrections is not None:
-            phi = router.known.columns(router.fitted, corrections.candidates)
-            best, _ = router.first_of(corrections.candidates, phi, router.scores(phi))
+            added = router.fitted.only(CORRECTIONS)(corrections.candidates)[:, 0]
+            scores = self.scores(self.base, corrections) + added
+            ranking = rank(scores, corrections.offsets, keys=key_order(corrections.candidates))
+            best = order(ranking, Ties.EXPECTED)[corrections.offsets[:-1]]
             most = np.maximum.reduceat(corrections.labels, corrections.offsets[:-1])
             first = int((corrections.labels[best] == most).sum())
         return Update(
