@@ -435,6 +435,29 @@ def test_a_pack_has_learned_and_learns_on_without_any_training_query(run, cli, t
     assert "corrections alone" in cli.good("update", tmp_path / "packed", "--format", "human")
 
 
+def test_a_pack_that_is_asked_to_learn_is_refit_as_the_run_is(run, cli, tmp_path):
+    ltr.load(run).learn([*outcomes(12), {"id": "mistake", "query": "mail?", "right": "get_map"}])
+    ltr.load(run).forget("mistake", "t3")
+    cli.good("pack", run, "-o", tmp_path / "packed", "--learns")
+    shutil.move(run.parent / "samples.jsonl", tmp_path / "elsewhere.jsonl")
+    told = [ltr.Outcome(**outcome) for outcome in outcomes(3, seed=1)]
+    assert ltr.update(tmp_path / "packed", told).update.is_refit
+    ltr.update(run, told)
+    one, other = ltr.load(run), ltr.load(tmp_path / "packed")
+    assert np.abs(one.w - other.w).max() < 1e-8
+    assert scores(one, "mail?") == pytest.approx(scores(other, "mail?"), abs=1e-8)
+    cli.good("validate", tmp_path / "packed")
+    cli.good("pack", run, "-o", tmp_path / "packed.zip", "--learns")
+    cli.good("update", tmp_path / "packed", "--choose", "-v")
+
+
+def test_a_run_that_keeps_no_queries_cannot_be_packed_to_learn(cli, tmp_path):
+    samples = written(tmp_path / "samples.jsonl", tool_rows(range(25)))
+    cli.good("train", samples, "--out", tmp_path / "run", "--encoder", "hash", "--no-texts", "-q")
+    assert cli.run("pack", tmp_path / "run", "-o", tmp_path / "packed", "--learns") == 2
+    assert "keeps no training queries" in cli.err
+
+
 def test_a_run_without_texts_learns_by_the_layer_alone_and_says_so(cli, tmp_path):
     samples = written(tmp_path / "samples.jsonl", tool_rows(range(25)))
     cli.good("train", samples, "--out", tmp_path / "run", "--encoder", "hash", "--no-texts", "-q")

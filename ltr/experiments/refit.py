@@ -11,7 +11,7 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, checked, listed_features, load_config
 from ltr.configtext.parsed_document import Document
-from ltr.data.groups import Groups, select
+from ltr.data.groups import Groups, without_traces
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.outcome_groups import all_told, beside, outcomes_once
 from ltr.errors import LtrError, RunError
@@ -231,15 +231,6 @@ def refitted(given: Given, on_progress: OnProgress = silent, *, chooses: bool = 
     without_abstaining = replace(config, abstain=replace(config.abstain, rule=None))
     router = with_none_and_abstaining(Router(*of_model), without_abstaining, (prepared.groups, None), on_progress)
     return corrected(replace(router, abstain=before.abstain), given.outcomes, given.learned.rarity)
-
-
-def without_traces(groups: Groups, names: set[str]) -> Groups:
-    """The groups of all other traces."""
-    ids = groups.candidates.trace_ids
-    if names.isdisjoint(ids):
-        return groups
-    stays = np.array([name not in names for name in ids])[groups.candidates.traces]
-    return replace(select(groups, np.flatnonzero(stays)), none_groups=groups.none_groups)
 
 
 def moved(home: Path, before: Router, after: Router) -> tuple[TestMove | None, str]:

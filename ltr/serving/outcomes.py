@@ -83,6 +83,7 @@ def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
     """Return the outcomes as groups that are marked, a trace each, whose id is that of the outcome."""
     names = {name: place for place, name in enumerate(dict.fromkeys(name for row in rows for name in row.names))}
     texts = {text: place for place, text in enumerate(dict.fromkeys(text for row in rows for text in row.texts))}
+    used = {names: place for place, names in enumerate(dict.fromkeys(tuple(row.previous) for row in rows))}
     queries = {query: place for place, query in enumerate(dict.fromkeys(row.query for row in rows))}
     offsets = offsets_of([len(row.names) for row in rows])
     labels = np.zeros(int(offsets[-1]))
@@ -102,8 +103,8 @@ def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
         texts=np.array([texts[text] for row in rows for text in row.texts], dtype=np.int64),
         tool_texts=tuple(texts),
         lines=np.zeros(len(labels), dtype=np.int64),
-        previous=np.arange(len(rows)),
-        previous_lists=tuple(tuple(row.previous) for row in rows),
+        previous=np.array([used[tuple(row.previous)] for row in rows], dtype=np.int64),
+        previous_lists=tuple(used),
     )
     return Groups(
         candidates,
