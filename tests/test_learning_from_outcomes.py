@@ -458,15 +458,25 @@ def test_a_run_that_keeps_no_queries_cannot_be_packed_to_learn(cli, tmp_path):
     assert "keeps no training queries" in cli.err
 
 
-def test_a_run_without_texts_learns_by_the_layer_alone_and_says_so(cli, tmp_path):
-    samples = written(tmp_path / "samples.jsonl", tool_rows(range(25)))
-    cli.good("train", samples, "--out", tmp_path / "run", "--encoder", "hash", "--no-texts", "-q")
-    told = written(tmp_path / "told.jsonl", [CORRECTION])
-    assert "corrections alone: no training queries are kept here" in cli.good(
-        "update", tmp_path / "run", told, "--format", "human"
-    )
-    assert first(ltr.load(tmp_path / "run"), CORRECTION["query"]) == "get_news"
-    assert b"what is" not in (tmp_path / "run" / "training.npz").read_bytes()
+def test_a_run_without_texts_counts_names_anew_and_says_which_columns_stay(run, cli, tmp_path):
+    features = ("--features", ",".join(FEATURES), "--encoder", "hash", "--set", "train.trainer=newton")
+    cli.good("train", run.parent / "samples.jsonl", "--out", tmp_path / "bare", *features, "--no-texts", "-q")
+    told = written(tmp_path / "told.jsonl", [CORRECTION, *outcomes(9)])
+    before = ltr.load(tmp_path / "bare")
+    said = cli.good("update", tmp_path / "bare", told, "--format", "human")
+    assert "counts of names, and corrections; tool.proto, tool.ridge and the weights stay: no texts of" in said
+    cli.good("update", run, told)
+    bare, whole = ltr.load(tmp_path / "bare"), ltr.load(run)
+    for name in ("tool.hist", "tool.lift"):
+        place = FEATURES.index(name)
+        for key, numbers in whole.features.states[place].items():
+            assert repr(bare.features.states[place][key]) == repr(numbers)
+        assert repr(bare.features.states[place]) != repr(before.features.states[place])
+    assert bare.w[: len(FEATURES)].tolist() == before.w.tolist()
+    assert first(bare, CORRECTION["query"]) == "get_news"
+    assert not any(b"what is" in path.read_bytes() for path in (tmp_path / "bare").glob("*.npz"))
+    assert cli.run("update", tmp_path / "bare", "--choose") == 1
+    assert "keeps no texts of training queries, among which settings could be chosen" in cli.err
 
 
 def test_the_command_learns_from_a_file_and_counts_what_it_leaves_out(run, cli, tmp_path):

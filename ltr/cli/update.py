@@ -78,6 +78,9 @@ def learned_text(refit: "Refit") -> str:
 
     if not refit.update.is_refit:
         return "corrections alone: no training queries are kept here"
+    if refit.stay:
+        kept = f"{', '.join(refit.stay)} and the weights stay: no texts of training queries are kept here"
+        return f"counts of names, and corrections; {kept}"
     if not refit.settings.queries:
         return f"corrections alone, until {FEWEST} queries or more have a right tool, and training ranks them as well"
     return "columns, weights and corrections"
@@ -90,6 +93,7 @@ def numbers_of(refit: "Refit") -> dict[str, Any]:
     numbers: dict[str, Any] = {name: getattr(update, name) for name in counted}
     numbers |= {"queries": refit.settings.queries, "chosen_on": refit.settings.chosen_on}
     numbers |= {"settings_look_old": refit.settings.look_old}
+    numbers |= {"columns_that_stay": len(refit.stay)}
     test = {} if moved is None else {"queries": moved.queries, "top1_before": moved.before, "top1_after": moved.after}
     test |= {} if moved is None else {"decided": moved.decided}
     interval = {} if moved is None else {"low": moved.interval.low, "high": moved.interval.high}

@@ -107,5 +107,5 @@ def refit_and_serve(router: Router) -> None:
     """Refit the run of the router where outcomes came since the last refit, and rank by the result from then on."""
     from ltr.experiments.refit import refit  # a router that never learns does not need all of training
 
-    if router.home is not None and refit(router.home):
+    if router.home is not None and refit(router.home) is not None:
         router.take_up()

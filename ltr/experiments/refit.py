@@ -1,9 +1,9 @@
 """An update: columns and weights learned anew from what a run was trained on and its outcomes, settings held."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -26,7 +26,9 @@ from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.read_data import Loaded
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.training_columns import prepare
+from ltr.features.learned_states import fit_states
 from ltr.features.presets import RECOMMENDED
+from ltr.features.registry import FEATURES
 from ltr.files.atomic_write import write_bytes
 from ltr.files.directory_lock import when_free
 from ltr.files.output_replacement import new_directory
@@ -42,6 +44,7 @@ from ltr.storage.training_groups import Learned
 from ltr.storage.update_state import COVERED, UPDATED, Covered, covered
 
 FEWEST = 50  # queries with a right tool, from which a router without samples is trained
+NOT_CHOSEN = "among which settings could be chosen"
 OLD = 0.25  # of the queries that settings were chosen on: with so many more a fresh choice is worth its time
 
 
@@ -83,6 +86,7 @@ class Refit:
 
     update: Update
     settings: Settings
+    stay: tuple[str, ...]  # columns that were not learned anew, nor the weights: no texts of training queries are kept
     moved: TestMove | None
     unmeasured: str  # why nobody knows how the test queries moved; "" where it is known
 
@@ -105,32 +109,41 @@ def update(
     before = load(home, tools=tools)
     usable = usable_outcomes(outcomes, before.tools, is_strict=False)
     new = before.opened_feedback().append(JournalLine(usable.rows, list(forget)))
-    refit(home, on_progress, is_forced=True, chooses=choose)
+    stay = refit(home, on_progress, is_forced=True, chooses=choose)
     served = load(home, tools=tools)
     summary = served.opened_feedback().summary(served, new, len(usable.rows) - new, usable.skipped)
-    return Refit(summary, Settings.of(home, served), *moved(home, before, served))
+    return Refit(summary, Settings.of(home, served), stay or (), *moved(home, before, served))
 
 
-def refit(home: Path, on_progress: OnProgress = silent, *, is_forced: bool = False, chooses: bool = False) -> bool:
-    """Learn anew from what the run was trained on and all its outcomes; whether the run keeps what that takes.
+def refit(
+    home: Path, on_progress: OnProgress = silent, *, is_forced: bool = False, chooses: bool = False
+) -> tuple[str, ...] | None:
+    """Learn anew from what the run was trained on and all its outcomes; None where the run does not keep it.
 
-    Where nothing came since the last refit, that one stays, unless it is forced.
+    Returns the columns that stay as they were trained, of a run that keeps no texts. Where nothing came since the last
+    refit, that one stays, unless it is forced.
     """
     with when_free(home):
         feedback = load(home).opened_feedback()  # other processes may have written meanwhile
         learned, journal, last = feedback.learned(), feedback.read(), feedback.covered
         if learned.groups is None and not learns_from_outcomes_alone(home):
             if chooses:
-                raise RunError(f"{home}: keeps no training queries, among which settings could be chosen")
-            return False
+                raise RunError(f"{home}: keeps no training queries, {NOT_CHOSEN}")
+            return None
+        if chooses and not learned.has_texts:
+            raise RunError(f"{home}: keeps no texts of training queries, {NOT_CHOSEN}")
+        counted, stay = counted_by_name(load_model(home), learned)
         if is_forced or chooses or journal.end != last.bytes:
             outcomes = all_told(learned.outcomes, journal.groups, journal.forgotten)
             given = Given(home, load_updated(home, home), learned, outcomes, journal.forgotten)
-            after, chosen_on = learned_anew(given, last.chosen_on, on_progress, chooses=chooses)
+            if learned.has_texts:
+                after, chosen_on = learned_anew(given, last.chosen_on, on_progress, chooses=chooses)
+            else:
+                after, chosen_on = recounted(replace(given, model=load_model(home)), counted), last.chosen_on
             with new_directory(home / UPDATED) as folder:
                 save_model(folder, after)
                 write_bytes(folder / COVERED, msgspec.json.encode(Covered(journal.end, len(journal.rows), chosen_on)))
-    return True
+    return stay
 
 
 def learns_from_outcomes_alone(home: Path) -> bool:
@@ -177,6 +190,50 @@ class Given:
         if learned is not None:
             return beside(without_traces(learned, self.forgotten), outcomes)
         return None if outcomes is None else outcomes_once(outcomes)
+
+
+def counted_by_name(model: StoredModel, learned: Learned) -> tuple[list[int], tuple[str, ...]]:
+    """Return, of a run that keeps no texts, the places of the columns that count names alone, and what stays as it is.
+
+    These are the columns whose state comes out the same when numbers stand for the queries.
+    """
+    features, groups = model.features, learned.groups
+    if learned.has_texts or features is None or groups is None:
+        return [], ()
+    learning = [place for place, config in enumerate(features.configs) if FEATURES[config.name].learner]
+    silent = [place for place in learning if not FEATURES[features.configs[place].name].encodes]
+    states = fit_states([features.configs[place] for place in silent], groups, features.encoder)
+    counted = [place for place, state in zip(silent, states, strict=True) if is_alike(state, features.states[place])]
+    return counted, tuple(features.names[place] for place in learning if place not in counted)
+
+
+def is_alike(one: Any, other: Any) -> bool:
+    """Whether two states are the same but for the last digits of sums.
+
+    >>> is_alike({"wins": [0.1 + 0.2]}, {"wins": [0.3]}), is_alike({"wins": [1]}, {"wins": [2]})
+    (True, False)
+    """
+    if isinstance(one, Mapping):
+        return (
+            isinstance(other, Mapping) and one.keys() == other.keys() and all(is_alike(one[k], other[k]) for k in one)
+        )
+    left, right = np.asarray(one), np.asarray(other)
+    if left.dtype.kind in "iuf" and right.dtype.kind in "iuf":
+        return left.shape == right.shape and np.allclose(left, right, rtol=1e-9, atol=0)
+    return np.array_equal(left, right)
+
+
+def recounted(given: Given, places: Sequence[int]) -> Router:
+    """Return the router as it was trained, with columns that count names counted anew, and corrections on top."""
+    router, groups = Router.of(given.model), given.groups(given.held_config)
+    features = router.fitted
+    if groups is not None:
+        states = list(features.states)
+        new = fit_states([features.configs[place] for place in places], groups, features.encoder)
+        for place, state in zip(places, new, strict=True):
+            states[place] = state
+        features = replace(features, states=tuple(states))
+    return corrected(replace(uncorrected(router), features=features), given.outcomes, given.learned.rarity)
 
 
 def learned_anew(

@@ -94,7 +94,7 @@ def material_of(router: Router) -> tuple[Learned, RunConfig]:
         raise UsageError(f"{home}: no run with a config; only a run can be packed to learn")
     feedback, config = router.opened_feedback(), load_config(home / CONFIG)
     learned, journal = feedback.learned(), feedback.read()
-    if learned.groups is None and config.data.train:
+    if not learned.has_texts or (learned.groups is None and config.data.train):
         raise UsageError(f"{home}: keeps no training queries, so a pack of it cannot learn from them")
     groups = None if learned.groups is None else without_traces(learned.groups, journal.forgotten)
     outcomes = all_told(learned.outcomes, journal.groups, journal.forgotten)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import msgspec
 import numpy as np
@@ -29,14 +30,32 @@ class Learned:
     """What a model was learned from."""
 
     rarity: Rarity
-    groups: Groups | None = None  # samples; None: the run keeps no texts, or is a pack
+    groups: Groups | None = None  # samples; None: a pack, or a run that began without samples
     outcomes: Groups | None = None  # that stood among the samples, each as often as it was told
+    has_texts: bool = True  # of queries; otherwise a number stands for each, and what counts names alone can be learned
+
+    @property
+    def without_texts(self) -> Self:
+        """The same without the texts of queries; outcomes among the samples are samples then."""
+        return replace(
+            self, groups=None if self.groups is None else _numbered(self.groups), outcomes=None, has_texts=False
+        )
+
+
+def _numbered(groups: Groups) -> Groups:
+    """The groups with a number in the place of each query."""
+    candidates = groups.candidates
+    queries = tuple(map(str, range(len(candidates.query_texts))))
+    candidates = replace(candidates, query_texts=queries, contexts=None, context_texts=())
+    none = groups.none_groups
+    return replace(groups, candidates=candidates, outcomes=None, none_groups=None if none is None else _numbered(none))
 
 
 def write_learned(path: AnyPath, learned: Learned) -> None:
     """Write the file, complete or not at all."""
     rarity, arrays = learned.rarity, dict[str, Array]()
     arrays |= {"keys": rarity.keys, "weights": rarity.weights, "queries": np.array(rarity.queries)}
+    arrays |= {"has_texts": np.array(int(learned.has_texts))}
     if learned.groups is not None:
         for name, part in zip(PARTS, (learned.groups, learned.groups.none_groups, learned.outcomes), strict=True):
             if part is not None:
@@ -59,7 +78,8 @@ def read_learned(path: Path, features: FittedFeatures) -> Learned:
         groups, none, outcomes = (_groups(path, features, arrays, name) for name in PARTS)
     except (*DAMAGES, *UNUSABLE) as error:
         raise FileError(str(path), f"not what updates need: {error}") from error
-    return Learned(rarity, None if groups is None else replace(groups, none_groups=none), outcomes)
+    has_texts = bool(arrays.get("has_texts", True))
+    return Learned(rarity, None if groups is None else replace(groups, none_groups=none), outcomes, has_texts)
 
 
 def _groups(path: Path, features: FittedFeatures, arrays: Mapping[str, Array], name: str) -> Groups | None:
