@@ -98,7 +98,9 @@ def begin(home: Path, router: Router) -> None:
 
 
 def refitting(router: Router) -> Router:
-    """Have the router refit its run in a thread after each `learn`, and take up what that came to."""
+    """Have the router refit its run in a thread after each `learn`, and take up what that came to; a pack is no run."""
+    if router.home is None or not (router.home / CONFIG).is_file():
+        return router
     object.__setattr__(router, "background", BackgroundWork(partial(refit_and_serve, router)))
     return router
 
