@@ -96,6 +96,9 @@ def test_it_is_trained_once_there_is_enough_and_folds_rank_better_than_texts_alo
     assert scores(again, "the mail?") == pytest.approx(scores(router, "the mail?"), abs=1e-9)
     settings = ltr.update(tmp_path / "agent").settings
     assert (settings.chosen_on, settings.queries) == (80, 80)
+    router.forget(*(one["id"] for one in told))
+    router.wait()
+    assert scores(router, "mail?") == scores(ltr.search(OFFERED, encoder="hash"), "mail?")
 
 
 def test_another_encoder_or_what_is_no_run_is_refused_in_one_line(tmp_path, monkeypatch):

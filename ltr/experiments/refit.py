@@ -183,9 +183,8 @@ class Given:
     def groups(self, config: RunConfig) -> Groups | None:
         """Training groups, then outcomes, without traces that are forgotten; None where there is none."""
         learned, outcomes = self.learned.groups, self.outcomes
-        if (
-            outcomes is not None and config.data.previous is not None
-        ):  # of a trace of its own, in which nothing was done
+        if outcomes is not None and config.data.previous is not None:
+            # each is a trace of its own, in which nothing was done before
             outcomes = replace(outcomes, candidates=replace(outcomes.candidates, previous=None, previous_lists=()))
         if learned is not None:
             return beside(without_traces(learned, self.forgotten), outcomes)
@@ -213,10 +212,8 @@ def is_alike(one: Any, other: Any) -> bool:
     >>> is_alike({"wins": [0.1 + 0.2]}, {"wins": [0.3]}), is_alike({"wins": [1]}, {"wins": [2]})
     (True, False)
     """
-    if isinstance(one, Mapping):
-        return (
-            isinstance(other, Mapping) and one.keys() == other.keys() and all(is_alike(one[k], other[k]) for k in one)
-        )
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(is_alike(one[key], other[key]) for key in one)
     left, right = np.asarray(one), np.asarray(other)
     if left.dtype.kind in "iuf" and right.dtype.kind in "iuf":
         return left.shape == right.shape and np.allclose(left, right, rtol=1e-9, atol=0)
@@ -244,12 +241,14 @@ def learned_anew(
     A router that began without samples stays untrained, but for its corrections, until folds rank as well without the
     shipped weights; that is tried with FEWEST queries, and again with a quarter more.
     """
+    groups = given.groups(given.held_config)
+    if groups is None and not chooses:  # all outcomes of a router without samples are forgotten
+        return Router.of(load_model(given.home)), 0
     if chooses or given.model.training.groups:
         router = refitted(given, on_progress, chooses=chooses)
         return router, router.training.groups if chooses else chosen_on
     router = corrected(Router.of(given.model), given.outcomes, given.learned.rarity)
-    untrained, groups = uncorrected(router), given.groups(given.held_config)
-    judged = None if groups is None else reciprocal_ranks(untrained, groups)
+    judged = None if groups is None else reciprocal_ranks(uncorrected(router), groups)
     if judged is None or len(judged) < max(FEWEST, (1 + OLD) * chosen_on):
         return router, chosen_on
     trained = refitted(given, on_progress, chooses=True)
