@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ltr.evaluation.metrics.registry import measure as measure
     from ltr.evaluation.ranking import rank as rank
     from ltr.experiments.batch import run_batch as run_batch
+    from ltr.experiments.learning_routers import load as load
+    from ltr.experiments.learning_routers import search as search
     from ltr.experiments.pipeline import run as run
     from ltr.experiments.refit import update as update
     from ltr.experiments.router_from_log import init_from as init_from
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from ltr.serving.answers import Answer as Answer
     from ltr.serving.outcomes import Outcome as Outcome
     from ltr.serving.router import Router as Router
-    from ltr.serving.router import load as load
-    from ltr.serving.zero_shot import search as search
     from ltr.training.config import TrainConfig as TrainConfig
     from ltr.training.estimator import ListwiseRanker as ListwiseRanker
     from ltr.training.fit import fit as fit
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 # The module of each public name: `import ltr` loads none of them, the first use of a name loads its module.
 HOMES = {
-    "load": "ltr.serving.router",
+    "load": "ltr.experiments.learning_routers",
     "Router": "ltr.serving.router",
-    "search": "ltr.serving.zero_shot",
+    "search": "ltr.experiments.learning_routers",
     "Answer": "ltr.serving.answers",
     "Outcome": "ltr.serving.outcomes",
     "update": "ltr.experiments.refit",

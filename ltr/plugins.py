@@ -9,9 +9,10 @@ import inspect
 import os
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -181,6 +182,32 @@ def _registering(source: Source) -> Iterator[None]:
         _loading.reset(token)
 
 
+class _Output:
+    """Standard output, which is stderr as long as a plug-in works in any thread: the last that ends puts it back."""
+
+    def __init__(self) -> None:
+        self.lock, self.plugins, self.before = threading.Lock(), 0, sys.stdout
+
+    @contextmanager
+    def redirected(self) -> Iterator[None]:
+        with self.lock:
+            if not self.plugins:
+                self.before, sys.stdout = sys.stdout, sys.stderr
+            self.plugins += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.plugins -= 1
+                if not self.plugins:
+                    sys.stdout = self.before
+
+
+_OUTPUT = _Output()
+if hasattr(os, "register_at_fork"):  # a thread of the parent that held the lock is not there to release it
+    os.register_at_fork(after_in_child=lambda: setattr(_OUTPUT, "lock", threading.Lock()))
+
+
 @contextmanager
 def _contained(source: Source) -> Iterator[None]:
     """Send the output of a plug-in to stderr, and undo what it does to the process around it, with a warning.
@@ -189,7 +216,7 @@ def _contained(source: Source) -> Iterator[None]:
     """
     limit, directory = sys.getrecursionlimit(), _working_directory()
     try:
-        with redirect_stdout(sys.stderr):
+        with _OUTPUT.redirected():
             yield
     finally:
         changes = []

@@ -73,7 +73,7 @@ SIGNATURES = {
     "reranker": ("spelling", "absent", "is_reference"),
     "run": ("config", "on_progress", "resume", "shared"),
     "run_batch": ("runs", "root", "options", "metric", "on_progress", "on_end"),
-    "search": ("tools", "encoder"),
+    "search": ("tools", "encoder", "into"),
     "sweep": ("path", "overrides"),
     "train": (
         "samples",
@@ -92,7 +92,7 @@ SIGNATURES = {
         "settings",
     ),
     "trainer": ("name",),
-    "update": ("run", "outcomes", "forget", "tools", "on_progress"),
+    "update": ("run", "outcomes", "forget", "choose", "tools", "on_progress"),
     "write_report": ("directories", "out", "seed", "made"),
 }
 

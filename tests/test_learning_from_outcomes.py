@@ -18,6 +18,7 @@ from tests.made import WORDS, graph_rows, tool_rows, written
 FEATURES = ("tool.rel", "tool.hist", "tool.lift", "tool.proto", "tool.ridge")
 TOOLS = [f"get_{word}" for word in WORDS]
 SETTINGS = {"trainer": "newton", "standardize": True, "l2": 0.01}
+TOOLS_OFFERED = [{"name": name} for name in TOOLS[:3]]
 CORRECTION = {"query": "what is the weather?", "offered": TOOLS[:3], "right": "get_news"}
 
 
@@ -56,6 +57,7 @@ def as_sample(outcome, tools):
         for name in outcome["offered"]
     ]
     ids = {"trace_id": outcome["id"], "node_id": "", "outcome": outcome["id"]}
+    ids |= {"weight": outcome["weight"]} if "weight" in outcome else {}
     return {**ids, "query": outcome["query"], "candidates": candidates}
 
 
@@ -120,6 +122,26 @@ def test_the_refit_is_the_training_on_samples_and_outcomes(run, tmp_path):
         assert scores(updated, query) == pytest.approx(scores(trained, query), abs=1e-8)
 
 
+def test_outcomes_among_the_training_samples_count_on_when_more_are_learned(run, tmp_path):
+    tools = {row["tool"]: row.get("tool_description", "") for row in tool_rows(range(25))}
+    early = [{**outcome, "id": f"a{number}"} for outcome in outcomes(4) for number in range(3)]
+    early = [{**outcome, "id": f"{outcome['id']}-{place}"} for place, outcome in enumerate(early)]
+    late = list(outcomes(8, seed=1))
+    some = written(tmp_path / "early.jsonl", [as_sample(outcome, tools) for outcome in early])
+    more = written(tmp_path / "late.jsonl", [as_sample(outcome, tools) for outcome in late])
+    settings = {"features": FEATURES, "encoder": "hash", **SETTINGS}
+    ltr.train([tmp_path / "samples.jsonl", some], out=tmp_path / "first", **settings)
+    ltr.train([tmp_path / "samples.jsonl", some, more], out=tmp_path / "both", **settings)
+    router = ltr.load(tmp_path / "first")
+    at_once = router.learn([*late, early[0]])
+    assert at_once.corrected == at_once.first == 12
+    ltr.update(tmp_path / "first")
+    updated, trained = ltr.load(tmp_path / "first"), ltr.load(tmp_path / "both")
+    assert np.abs(updated.w - trained.w).max() < 1e-8
+    for query in ("mail?", early[0]["query"], late[0]["query"]):
+        assert scores(updated, query) == pytest.approx(scores(trained, query), abs=1e-8)
+
+
 def test_neither_pieces_nor_order_nor_repetition_of_ids_changes_the_refit(run, tmp_path):
     told = list(outcomes(12))
     pieces = ltr.load(shutil.copytree(run, tmp_path / "pieces"))
@@ -154,6 +176,42 @@ def test_two_answers_for_one_query_share_by_how_often_they_were_given(run):
     router.learn([{**CORRECTION, "id": "1"}, {**CORRECTION, "id": "2"}, {**other, "id": "3"}])
     probabilities = {choice.candidate: choice.probability for choice in router.rank(CORRECTION["query"], k=None)}
     assert probabilities["get_news"] > probabilities[TOOLS[2]] > probabilities["get_weather"]
+
+
+def test_a_weight_is_of_the_layer_alone(run, tmp_path):
+    tools = {row["tool"]: row.get("tool_description", "") for row in tool_rows(range(25))}
+    told = [
+        {**CORRECTION, "id": "a", "weight": 30},
+        {"query": "mail?", "offered": TOOLS[:3], "right": TOOLS[2], "id": "b"},
+    ]
+    settings = {"features": FEATURES, "encoder": "hash", **SETTINGS}
+    for name, weight in (("light", 1), ("heavy", 30)):
+        ltr.load(shutil.copytree(run, tmp_path / name)).learn([{**told[0], "weight": weight}, told[1]])
+        ltr.update(tmp_path / name)
+        more = written(
+            tmp_path / f"{name}.jsonl", [as_sample({**told[0], "weight": weight}, tools), as_sample(told[1], tools)]
+        )
+        ltr.train([tmp_path / "samples.jsonl", more], out=tmp_path / f"{name}-both", **settings)
+    light, heavy, both = (ltr.load(tmp_path / name) for name in ("light", "heavy", "heavy-both"))
+    assert heavy.w[:-1] == pytest.approx(light.w[:-1], abs=1e-8)
+    sure = [router.rank(CORRECTION["query"], TOOLS_OFFERED, k=1)[0].probability for router in (light, heavy)]
+    assert sure[1] > sure[0]
+    assert scores(heavy, CORRECTION["query"]) == pytest.approx(scores(both, CORRECTION["query"]), abs=1e-8)
+
+
+def test_a_weight_in_the_layer_is_as_many_times_the_same(run, tmp_path):
+    shutil.copytree(run, tmp_path / "often")
+    once, often = ltr.load(run), ltr.load(tmp_path / "often")
+    once.learn({**CORRECTION, "weight": 7})
+    often.learn([{**CORRECTION, "id": f"a{number}"} for number in range(7)])
+    assert scores(once, CORRECTION["query"]) == pytest.approx(scores(often, CORRECTION["query"]), abs=1e-8)
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1e6])
+def test_small_and_large_weights_are_learned(run, weight):
+    router = ltr.load(run)
+    assert router.learn([{**CORRECTION, "weight": weight}, {"query": "mail?", "right": TOOLS[2]}]).corrected == 2
+    assert ltr.update(run).update.corrected == 2
 
 
 def test_an_outcome_that_is_forgotten_leaves_no_trace(run):
@@ -299,6 +357,9 @@ def test_a_journal_that_was_cut_off_costs_the_last_line_alone(run):
         ({"right": 7}, "right"),
         ({"previous": "x"}, "previous"),
         ({"time": "soon"}, "time"),
+        ({"weight": 0}, "weight is 0; a number above 0, at most 1,000,000, is needed"),
+        ({"weight": float("nan")}, "weight is NaN"),
+        ({"weight": "much"}, "weight is 'much'"),
         ({"rihgt": "x"}, "rihgt"),
         ({"offered": [{"name": f"t{n}"} for n in range(3000)], "right": "t1"}, "3,000 tools were offered; at most"),
     ],
@@ -374,15 +435,48 @@ def test_a_pack_has_learned_and_learns_on_without_any_training_query(run, cli, t
     assert "corrections alone" in cli.good("update", tmp_path / "packed", "--format", "human")
 
 
-def test_a_run_without_texts_learns_by_the_layer_alone_and_says_so(cli, tmp_path):
+def test_a_pack_that_is_asked_to_learn_is_refit_as_the_run_is(run, cli, tmp_path):
+    ltr.load(run).learn([*outcomes(12), {"id": "mistake", "query": "mail?", "right": "get_map"}])
+    ltr.load(run).forget("mistake", "t3")
+    cli.good("pack", run, "-o", tmp_path / "packed", "--learns")
+    shutil.move(run.parent / "samples.jsonl", tmp_path / "elsewhere.jsonl")
+    told = [ltr.Outcome(**outcome) for outcome in outcomes(3, seed=1)]
+    assert ltr.update(tmp_path / "packed", told).update.is_refit
+    ltr.update(run, told)
+    one, other = ltr.load(run), ltr.load(tmp_path / "packed")
+    assert np.abs(one.w - other.w).max() < 1e-8
+    assert scores(one, "mail?") == pytest.approx(scores(other, "mail?"), abs=1e-8)
+    cli.good("validate", tmp_path / "packed")
+    cli.good("pack", run, "-o", tmp_path / "packed.zip", "--learns")
+    cli.good("update", tmp_path / "packed", "--choose", "-v")
+
+
+def test_a_run_that_keeps_no_queries_cannot_be_packed_to_learn(cli, tmp_path):
     samples = written(tmp_path / "samples.jsonl", tool_rows(range(25)))
     cli.good("train", samples, "--out", tmp_path / "run", "--encoder", "hash", "--no-texts", "-q")
-    told = written(tmp_path / "told.jsonl", [CORRECTION])
-    assert "corrections alone: no training queries are kept here" in cli.good(
-        "update", tmp_path / "run", told, "--format", "human"
-    )
-    assert first(ltr.load(tmp_path / "run"), CORRECTION["query"]) == "get_news"
-    assert b"what is" not in (tmp_path / "run" / "training.npz").read_bytes()
+    assert cli.run("pack", tmp_path / "run", "-o", tmp_path / "packed", "--learns") == 2
+    assert "keeps no training queries" in cli.err
+
+
+def test_a_run_without_texts_counts_names_anew_and_says_which_columns_stay(run, cli, tmp_path):
+    features = ("--features", ",".join(FEATURES), "--encoder", "hash", "--set", "train.trainer=newton")
+    cli.good("train", run.parent / "samples.jsonl", "--out", tmp_path / "bare", *features, "--no-texts", "-q")
+    told = written(tmp_path / "told.jsonl", [CORRECTION, *outcomes(9)])
+    before = ltr.load(tmp_path / "bare")
+    said = cli.good("update", tmp_path / "bare", told, "--format", "human")
+    assert "counts of names, and corrections; tool.proto, tool.ridge and the weights stay: no texts of" in said
+    cli.good("update", run, told)
+    bare, whole = ltr.load(tmp_path / "bare"), ltr.load(run)
+    for name in ("tool.hist", "tool.lift"):
+        place = FEATURES.index(name)
+        for key, numbers in whole.features.states[place].items():
+            assert repr(bare.features.states[place][key]) == repr(numbers)
+        assert repr(bare.features.states[place]) != repr(before.features.states[place])
+    assert bare.w[: len(FEATURES)].tolist() == before.w.tolist()
+    assert first(bare, CORRECTION["query"]) == "get_news"
+    assert not any(b"what is" in path.read_bytes() for path in (tmp_path / "bare").glob("*.npz"))
+    assert cli.run("update", tmp_path / "bare", "--choose") == 1
+    assert "keeps no texts of training queries, among which settings could be chosen" in cli.err
 
 
 def test_the_command_learns_from_a_file_and_counts_what_it_leaves_out(run, cli, tmp_path):

@@ -15,6 +15,9 @@ def pack_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory or model.json.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="A directory of its own, or a file ending in .zip.")],
     tools: Tools = None,
+    learns: Annotated[
+        bool, typer.Option("--learns", help="Pack training queries and outcomes, too, so that the pack can be refit.")
+    ] = False,
     overwrite: Overwrite = False,
     code: Code = None,
     shown: Shown = None,
@@ -23,7 +26,7 @@ def pack_command(
     """Put what serving needs of a RUN into a directory or a zip file."""
     from ltr.serving.pack import RECALL_AT, pack
 
-    packed = pack(run, out, tools=tools, overwrite=overwrite)
+    packed = pack(run, out, tools=tools, learns=learns, overwrite=overwrite)
     recall = {} if packed.recall is None else {f"recall@{RECALL_AT}": packed.recall, "queries": packed.queries}
     size = sum(packed.files.values())
     facts = {"path": packed.path, "bytes": size, "tools": packed.tools, **recall}

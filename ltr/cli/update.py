@@ -24,6 +24,9 @@ def update_command(
     forget: Annotated[
         list[str] | None, typer.Option("--forget", help="Take an outcome, or a trace, back by its id; repeatable.")
     ] = None,
+    choose: Annotated[
+        bool, typer.Option("--choose", help="Let folds choose columns, curves, products and l2 anew, as --recommended.")
+    ] = False,
     tools: Tools = None,
     code: Code = None,
     shown: Shown = None,
@@ -34,7 +37,7 @@ def update_command(
     from ltr.serving.outcomes import read_outcomes
 
     told = [] if outcomes is None else list(read_outcomes(outcomes))
-    refit = update(run, told, forget=forget or (), tools=tools)
+    refit = update(run, told, forget=forget or (), choose=choose, tools=tools)
     SHOW[chosen_format(shown)](refit)
 
 
@@ -52,12 +55,11 @@ def show_update(refit: "Refit") -> None:
     ):
         if number:
             say(f"  {number:,} {what}")
-    learned = (
-        "columns, weights and corrections"
-        if update.is_refit
-        else "corrections alone: no training queries are kept here"
-    )
-    say(f"  learned anew: {learned}")
+    say(f"  learned anew: {learned_text(refit)}")
+    settings = refit.settings
+    if settings.look_old:
+        chosen = f"settings were chosen on {settings.chosen_on:,} queries, and there are {settings.queries:,}"
+        say(f"  {chosen}, a quarter more: --choose chooses anew")
     if update.corrected:
         queries = count(update.corrected, "corrected query", "corrected queries")
         say(f"  the right tool is first for {update.first:,} of {queries}")
@@ -70,11 +72,28 @@ def show_update(refit: "Refit") -> None:
     say(f"  {count(moved.queries, 'test query', 'test queries')}: {top1}; corrections decided {moved.decided:,}")
 
 
+def learned_text(refit: "Refit") -> str:
+    """What the update learned."""
+    from ltr.experiments.refit import FEWEST
+
+    if not refit.update.is_refit:
+        return "corrections alone: no training queries are kept here"
+    if refit.stay:
+        kept = f"{', '.join(refit.stay)} and the weights stay: no texts of training queries are kept here"
+        return f"counts of names, and corrections; {kept}"
+    if not refit.settings.queries:
+        return f"corrections alone, until {FEWEST} queries or more have a right tool, and training ranks them as well"
+    return "columns, weights and corrections"
+
+
 def numbers_of(refit: "Refit") -> dict[str, Any]:
     """The numbers by name."""
     update, moved = refit.update, refit.moved
     counted = ("outcomes", "known", "total", "right", "wrong", "none", "corrected", "first", "is_refit")
     numbers: dict[str, Any] = {name: getattr(update, name) for name in counted}
+    numbers |= {"queries": refit.settings.queries, "chosen_on": refit.settings.chosen_on}
+    numbers |= {"settings_look_old": refit.settings.look_old}
+    numbers |= {"columns_that_stay": len(refit.stay)}
     test = {} if moved is None else {"queries": moved.queries, "top1_before": moved.before, "top1_after": moved.after}
     test |= {} if moved is None else {"decided": moved.decided}
     interval = {} if moved is None else {"low": moved.interval.low, "high": moved.interval.high}

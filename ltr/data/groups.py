@@ -202,6 +202,15 @@ def _cut_optional(
     return (None, ()) if codes is None else _cut(codes[indices], table)
 
 
+def without_traces(groups: Groups, names: set[str]) -> Groups:
+    """The groups of all other traces."""
+    ids = groups.candidates.trace_ids
+    if names.isdisjoint(ids):
+        return groups
+    stays = np.array([name not in names for name in ids])[groups.candidates.traces]
+    return replace(select(groups, np.flatnonzero(stays)), none_groups=groups.none_groups)
+
+
 def right_rows(groups: Groups) -> IntArray:
     """The rows whose candidate was right."""
     return np.flatnonzero(groups.labels > 0)

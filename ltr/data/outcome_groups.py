@@ -1,8 +1,8 @@
 """Groups that are outcomes of served queries: told apart from training samples, counted, and put beside them."""
 
 import hashlib
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -45,7 +45,26 @@ def outcomes_once(groups: Groups) -> Groups:
     chosen = select(groups, np.array([first[told] for told in said], dtype=np.int64))
     traces = tuple(hashlib.blake2b(repr(told).encode(), digest_size=8).hexdigest() for told in said)
     candidates = replace(chosen.candidates, traces=np.arange(len(said)), trace_ids=traces)
-    return groups_to_learn(replace(chosen, candidates=candidates))
+    return groups_to_learn(replace(chosen, candidates=candidates, weights=None))  # a weight is of the corrections
+
+
+def all_told(first: Groups | None, later: Groups | None, forgotten: Collection[str] = ()) -> Groups | None:
+    """Return the outcomes of both whose ids and traces are not forgotten; an id that both have counts as the first."""
+    known = set(() if first is None else first.outcomes or ())
+    left, right = _without(first, set(forgotten)), _without(later, known.union(forgotten))
+    return joined(left, right) if left and right else left or right
+
+
+def _without(groups: Groups | None, names: set[str]) -> Groups | None:
+    if groups is None:
+        return None
+    ids, traces = groups.outcomes or (), groups.candidates
+    stays = [
+        group
+        for group, (name, trace) in enumerate(zip(ids, traces.traces.tolist(), strict=True))
+        if names.isdisjoint((name, traces.trace_ids[trace]))
+    ]
+    return select(groups, np.array(stays, dtype=np.int64)) if stays else None
 
 
 def beside(groups: Groups, outcomes: Groups | None) -> Groups:
@@ -56,23 +75,25 @@ def beside(groups: Groups, outcomes: Groups | None) -> Groups:
 def corrections_of(groups: Groups) -> Groups | None:
     """Return a group for each query and offer of which a right tool is known; None where there is none.
 
-    The label of a tool is how often it was said to be right; the order is that of queries and names.
+    The label of a tool is how often it was said to be right, by weight; the order is that of queries and names.
     """
     first: dict[Offer, int] = {}
-    said: dict[Offer, Counter[str]] = {}
+    said: dict[Offer, defaultdict[str, float]] = {}
     for group in _by_id(groups):
         right, offer = _answer(groups, group)[0], _offer(groups, group)
         if right and len(offer[1]) > 1:
             first.setdefault(offer, group)
-            said.setdefault(offer, Counter()).update(right)
+            answers = said.setdefault(offer, defaultdict(float))
+            for name in right:
+                answers[name] += 1.0 if groups.weights is None else float(groups.weights[group])
     if not first:
         return None
     offers = sorted(first)
     chosen = select(groups, np.array([first[offer] for offer in offers], dtype=np.int64))
     labels: list[float] = []
     for place, offer in enumerate(offers):
-        labels += [float(said[offer][name]) for name in _names(chosen, place)]
-    return replace(chosen, labels=np.array(labels), none=None)
+        labels += [said[offer][name] for name in _names(chosen, place)]
+    return replace(chosen, labels=np.array(labels), weights=None, none=None)
 
 
 def _by_id(groups: Groups) -> list[int]:

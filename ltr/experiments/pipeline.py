@@ -9,7 +9,6 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
-from ltr.data.outcome_groups import outcomes_apart
 from ltr.data.previous_tools import past_of
 from ltr.encoders.registry import AUTO
 from ltr.evaluation.baselines import best_feature
@@ -87,7 +86,7 @@ def run(
     config, shared = choice.config, choice.shared
     data, prepared = shared.data(on_progress), shared.columns(on_progress)
     groups, phi, names = prepared.groups, prepared.phi, prepared.names
-    best, best_column, beside = _baselines(all_columns.columns())
+    best, best_column, beside = best_and_baselines(all_columns.columns())
     del all_columns  # what folds left out has been ranked by: its columns take memory
     valid_phi = shared.valid_columns()
     valid = None if data.valid is None or valid_phi is None else validation(config, data.valid, valid_phi)
@@ -106,8 +105,9 @@ def run(
     router = with_none_and_abstaining(router, config, (groups, data.calibrate), on_progress)
     learned = None
     if router.kind == "tool" and router.features is not None and groups.candidates.features is None:
-        learned = Learned(Rarity.of(_trained_on(groups).candidates, router.features.encoder), groups)
-        router = router if data.corrections is None else corrected(router, data.corrections, learned.rarity)
+        samples, outcomes = data.told
+        learned = Learned(Rarity.of(samples.candidates, router.features.encoder), samples, outcomes)
+        router = corrected(router, outcomes, learned.rarity)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
     measured = evaluate_router(
@@ -149,11 +149,6 @@ def fitted(
         return model, diagnose(*inputs, model, **fixed, clusters=traces, names=prepared.names)
 
 
-def _trained_on(groups: Groups) -> Groups:
-    """The groups that are no outcomes: what queries are like each other by stays as it is when outcomes come."""
-    return outcomes_apart(groups)[0]
-
-
 def _measured_columns(
     router: Router, phi: FloatArray, test: Groups | None, train: Groups, of_newcomers: FloatArray
 ) -> FloatArray:
@@ -183,7 +178,7 @@ def _auto_encoder(config: RunConfig, prepared: Prepared) -> str:
     return prepared.features.encoder.name if is_auto and prepared.features else ""
 
 
-def _baselines(made: Prepared) -> tuple[BestFeature, Prepared, BaselinesRecord]:
+def best_and_baselines(made: Prepared) -> tuple[BestFeature, Prepared, BaselinesRecord]:
     """Return the best of all columns that were made, alone, and how the training groups rank without training."""
     groups, names = made.groups, made.names
     best = best_feature(names, made.phi, groups.labels, groups.offsets)

@@ -11,7 +11,7 @@ from ltr.data.config import DataConfig
 from ltr.data.data_frame_rows import TableRows
 from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import none_warnings, without_none
-from ltr.data.outcome_groups import beside, corrections_of, outcomes_apart
+from ltr.data.outcome_groups import beside, outcomes_apart
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.errors import DataError, SampleError, UsageError
 from ltr.experiments.negative_sampling import drawn
@@ -49,7 +49,14 @@ class Loaded:
     test: Groups | None
     calibrate: Groups | None  # where the router is to abstain
     warnings: tuple[str, ...]  # what is odd about them
-    corrections: Groups | None = None  # what outcomes among the training samples say is right
+    apart: tuple[Groups, Groups | None] | None = (
+        None  # of the training groups: samples, outcomes; None: all are samples
+    )
+
+    @property
+    def told(self) -> tuple[Groups, Groups | None]:
+        """The training groups that are samples, and the outcomes among the samples, each as often as it was told."""
+        return self.apart or (self.train[0], None)
 
 
 def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -> Loaded:
@@ -86,10 +93,11 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None) -
         if problem:
             raise SampleError(*train.candidates.place(int(train.offsets[group])), "weight", problem)
     warnings = _warnings(train, held, data)  # of what the files say: drawn rows follow a rule of their own
-    train, held = beside(drawn(train, config), outcomes), {name: drawn(groups, config) for name, groups in held.items()}
+    samples, held = drawn(train, config), {name: drawn(groups, config) for name, groups in held.items()}
+    train = beside(samples, outcomes)
     warnings += tuple(uncorrected_warnings(count_uncorrected(train), len(train.offsets) - 1))
-    corrections = None if outcomes is None else corrections_of(outcomes)
-    return Loaded((train, state), held.get("valid"), held.get("test"), held.get("calibrate"), warnings, corrections)
+    others = held.get("valid"), held.get("test"), held.get("calibrate")
+    return Loaded((train, state), *others, warnings, (samples, outcomes))
 
 
 def _warnings(train: Groups, held: Mapping[str, Groups], data: DataConfig) -> tuple[str, ...]:

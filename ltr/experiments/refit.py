@@ -1,40 +1,52 @@
 """An update: columns and weights learned anew from what a run was trained on and its outcomes, settings held."""
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.config.run import RunConfig, listed_features, load_config
-from ltr.data.groups import Groups, select
+from ltr.config.run import RunConfig, checked, listed_features, load_config
+from ltr.configtext.parsed_document import Document
+from ltr.data.groups import Groups, without_traces
 from ltr.data.none_of_these_groups import without_none
-from ltr.data.outcome_groups import beside, corrections_of
+from ltr.data.outcome_groups import all_told, beside, outcomes_once
 from ltr.errors import LtrError, RunError
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference
+from ltr.evaluation.evaluate import evaluate
+from ltr.evaluation.metrics.ranking_measures import MRR
+from ltr.evaluation.ranking import rank
 from ltr.experiments.l2_choice import Settled
+from ltr.experiments.model_selection import chosen
 from ltr.experiments.newcomers_training import with_newcomers
-from ltr.experiments.pipeline import fitted, recorded, with_none_and_abstaining
+from ltr.experiments.pipeline import best_and_baselines, fitted, recorded, with_none_and_abstaining
 from ltr.experiments.progress import OnProgress, silent
+from ltr.experiments.read_data import Loaded
+from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.training_columns import prepare
+from ltr.features.learned_states import fit_states
+from ltr.features.presets import RECOMMENDED
+from ltr.features.registry import FEATURES
 from ltr.files.atomic_write import write_bytes
-from ltr.files.directory_lock import locked
+from ltr.files.directory_lock import when_free
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
-from ltr.serving.correction_term import corrected
+from ltr.serving.correction_term import corrected, uncorrected
 from ltr.serving.learning_from_outcomes import JournalLine, Update
 from ltr.serving.outcomes import Outcome, usable_outcomes
-from ltr.serving.router import Router, load
+from ltr.serving.router import Router, load, load_updated
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_directory import CONFIG
+from ltr.storage.run_record import TOOLS
 from ltr.storage.training_groups import Learned
-from ltr.storage.update_state import COVERED, UPDATED, Covered
+from ltr.storage.update_state import COVERED, UPDATED, Covered, covered
 
-WAIT = 0.05  # seconds between two looks whether another process still writes
+FEWEST = 50  # queries with a right tool, from which a router without samples is trained
+NOT_CHOSEN = "among which settings could be chosen"
+OLD = 0.25  # of the queries that settings were chosen on: with so many more a fresh choice is worth its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +61,33 @@ class TestMove:
 
 
 @dataclass(frozen=True, slots=True)
+class Settings:
+    """How many queries a router has learned from, and on how many of them folds chose its settings."""
+
+    queries: int  # 0: it is not trained
+    chosen_on: int  # 0: its config named them, or it is not trained
+
+    @property
+    def look_old(self) -> bool:
+        """Whether a fresh choice is worth it."""
+        return 0 < (1 + OLD) * self.chosen_on <= self.queries
+
+    @classmethod
+    def of(cls, home: Path, served: Router) -> Self:
+        """Return those of a run and the router that it serves."""
+        training, last = served.training, covered(home)
+        if training.choice is None:
+            return cls(training.groups, 0)
+        return cls(training.groups, last.chosen_on or load_model(home).training.groups)
+
+
+@dataclass(frozen=True, slots=True)
 class Refit:
     """What an update came to."""
 
     update: Update
+    settings: Settings
+    stay: tuple[str, ...]  # columns that were not learned anew, nor the weights: no texts of training queries are kept
     moved: TestMove | None
     unmeasured: str  # why nobody knows how the test queries moved; "" where it is known
 
@@ -62,94 +97,200 @@ def update(
     outcomes: Sequence[Outcome] = (),
     *,
     forget: Sequence[str] = (),
+    choose: bool = False,
     tools: AnyPath | None = None,
     on_progress: OnProgress = silent,
 ) -> Refit:
     """Write the outcomes to the journal of the run, and learn anew from its training groups and all its outcomes.
 
     The result is that of a training on both, with the settings that the run has: its columns, curves, products, l2.
+    With `choose` folds choose these anew, as the recommended recipe does, and later updates keep what they chose.
     """
     home = Path(run)
     before = load(home, tools=tools)
     usable = usable_outcomes(outcomes, before.tools, is_strict=False)
     new = before.opened_feedback().append(JournalLine(usable.rows, list(forget)))
-    with when_free(home):
-        feedback = load(home, tools=tools).opened_feedback()  # other processes may have written meanwhile
-        learned, journal = feedback.learned(), feedback.read()
-        if learned.groups is not None:
-            after = refitted(home, load_model(home), learned, journal.groups, journal.forgotten, on_progress)
-            with new_directory(home / UPDATED) as folder:
-                save_model(folder, after)
-                write_bytes(folder / COVERED, msgspec.json.encode(Covered(journal.end, len(journal.rows))))
+    stay = refit(home, on_progress, is_forced=True, chooses=choose)
     served = load(home, tools=tools)
     summary = served.opened_feedback().summary(served, new, len(usable.rows) - new, usable.skipped)
-    return Refit(summary, *moved(home, before, served))
+    return Refit(summary, Settings.of(home, served), stay or (), *moved(home, before, served))
 
 
-@contextmanager
-def when_free(directory: Path) -> Iterator[None]:
-    """Hold the lock of the directory, once no other process writes there."""
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(locked(directory))
-                break
-            except RunError:
-                time.sleep(WAIT)
-        yield
+def refit(
+    home: Path, on_progress: OnProgress = silent, *, is_forced: bool = False, chooses: bool = False
+) -> tuple[str, ...] | None:
+    """Learn anew from what the run was trained on and all its outcomes; None where the run does not keep it.
+
+    Returns the columns that stay as they were trained, of a run that keeps no texts. Where nothing came since the last
+    refit, that one stays, unless it is forced.
+    """
+    with when_free(home):
+        feedback = load(home).opened_feedback()  # other processes may have written meanwhile
+        learned, journal, last = feedback.learned(), feedback.read(), feedback.covered
+        if learned.groups is None and not learns_from_outcomes_alone(home):
+            if chooses:
+                raise RunError(f"{home}: keeps no training queries, {NOT_CHOSEN}")
+            return None
+        if chooses and not learned.has_texts:
+            raise RunError(f"{home}: keeps no texts of training queries, {NOT_CHOSEN}")
+        counted, stay = counted_by_name(load_model(home), learned)
+        if is_forced or chooses or journal.end != last.bytes:
+            outcomes = all_told(learned.outcomes, journal.groups, journal.forgotten)
+            given = Given(home, load_updated(home, home), learned, outcomes, journal.forgotten)
+            if learned.has_texts:
+                after, chosen_on = learned_anew(given, last.chosen_on, on_progress, chooses=chooses)
+            else:
+                after, chosen_on = recounted(replace(given, model=load_model(home)), counted), last.chosen_on
+            with new_directory(home / UPDATED) as folder:
+                save_model(folder, after)
+                write_bytes(folder / COVERED, msgspec.json.encode(Covered(journal.end, len(journal.rows), chosen_on)))
+    return stay
 
 
-def held_config(home: Path, model: StoredModel) -> RunConfig:
-    """The config of the run with all that it chose: nothing is chosen again."""
-    config = load_config(home / CONFIG)
-    train = replace(model.trainer, choose=(), folds=None)
-    if model.features is None:
-        return replace(config, train=train)
-    trained = [feature for feature in model.features.configs if feature.name in model.training.weights]
-    listed, encoder = listed_features(trained), model.features.encoder.name
-    return replace(config, features=listed, encoder=encoder, train=train)
+def learns_from_outcomes_alone(home: Path) -> bool:
+    """Whether the run began without samples: `ltr.search(tools, into=DIR)`."""
+    return (home / CONFIG).exists() and not load_config(home / CONFIG).data.train
 
 
-def refitted(
-    home: Path,
-    model: StoredModel,
-    learned: Learned,
-    outcomes: Groups | None,
-    forgotten: set[str],
-    on_progress: OnProgress = silent,
-) -> Router:
-    """The router of the training groups and the outcomes, but for traces that are forgotten."""
-    if learned.groups is None:
-        raise RunError(f"{home}: keeps no texts to learn anew from")
-    config, groups = held_config(home, model), without_traces(learned.groups, forgotten)
-    if outcomes is not None and config.data.previous is not None:  # of a trace of its own, in which nothing was done
-        outcomes = replace(outcomes, candidates=replace(outcomes.candidates, previous=None, previous_lists=()))
-    prepared = prepare(config, beside(groups, outcomes), None, on_progress)
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a refit begins with."""
+
+    home: Path
+    model: StoredModel  # that serves, with the settings that were chosen last
+    learned: Learned
+    outcomes: Groups | None  # all of them
+    forgotten: set[str] = field(default_factory=set)
+
+    @property
+    def held_config(self) -> RunConfig:
+        """The config of the run with all that was chosen: nothing is chosen again."""
+        config, model = load_config(self.home / CONFIG), uncorrected(Router.of(self.model))
+        train = replace(model.trainer, choose=(), folds=None)
+        if model.features is None:
+            return replace(config, train=train)
+        weighed = model.training.weights  # newcomers have columns beside the trained ones
+        trained = [feature for feature in model.features.configs if feature.name in weighed or not weighed]
+        listed, encoder = listed_features(trained), model.features.encoder.name
+        return replace(config, features=listed, encoder=encoder, train=train)
+
+    @property
+    def open_config(self) -> RunConfig:
+        """The config of the run with all that the recommended recipe leaves to folds."""
+        config = self.held_config
+        recipe = checked(Document("ltr update", {"train": {"recipe": RECOMMENDED}}, {}))
+        own = self.home / TOOLS
+        data = replace(config.data, tools=str(own)) if own.exists() else config.data
+        return replace(config, data=data, features=recipe.features, train=recipe.train)
+
+    def groups(self, config: RunConfig) -> Groups | None:
+        """Training groups, then outcomes, without traces that are forgotten; None where there is none."""
+        learned, outcomes = self.learned.groups, self.outcomes
+        if outcomes is not None and config.data.previous is not None:
+            # each is a trace of its own, in which nothing was done before
+            outcomes = replace(outcomes, candidates=replace(outcomes.candidates, previous=None, previous_lists=()))
+        if learned is not None:
+            return beside(without_traces(learned, self.forgotten), outcomes)
+        return None if outcomes is None else outcomes_once(outcomes)
+
+
+def counted_by_name(model: StoredModel, learned: Learned) -> tuple[list[int], tuple[str, ...]]:
+    """Return, of a run that keeps no texts, the places of the columns that count names alone, and what stays as it is.
+
+    These are the columns whose state comes out the same when numbers stand for the queries.
+    """
+    features, groups = model.features, learned.groups
+    if learned.has_texts or features is None or groups is None:
+        return [], ()
+    learning = [place for place, config in enumerate(features.configs) if FEATURES[config.name].learner]
+    silent = [place for place in learning if not FEATURES[features.configs[place].name].encodes]
+    states = fit_states([features.configs[place] for place in silent], groups, features.encoder)
+    counted = [place for place, state in zip(silent, states, strict=True) if is_alike(state, features.states[place])]
+    return counted, tuple(features.names[place] for place in learning if place not in counted)
+
+
+def is_alike(one: Any, other: Any) -> bool:
+    """Whether two states are the same but for the last digits of sums.
+
+    >>> is_alike({"wins": [0.1 + 0.2]}, {"wins": [0.3]}), is_alike({"wins": [1]}, {"wins": [2]})
+    (True, False)
+    """
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(is_alike(one[key], other[key]) for key in one)
+    left, right = np.asarray(one), np.asarray(other)
+    if left.dtype.kind in "iuf" and right.dtype.kind in "iuf":
+        return left.shape == right.shape and np.allclose(left, right, rtol=1e-9, atol=0)
+    return np.array_equal(left, right)
+
+
+def recounted(given: Given, places: Sequence[int]) -> Router:
+    """Return the router as it was trained, with columns that count names counted anew, and corrections on top."""
+    router, groups = Router.of(given.model), given.groups(given.held_config)
+    features = router.fitted
+    if groups is not None:
+        states = list(features.states)
+        new = fit_states([features.configs[place] for place in places], groups, features.encoder)
+        for place, state in zip(places, new, strict=True):
+            states[place] = state
+        features = replace(features, states=tuple(states))
+    return corrected(replace(uncorrected(router), features=features), given.outcomes, given.learned.rarity)
+
+
+def learned_anew(
+    given: Given, chosen_on: int, on_progress: OnProgress = silent, *, chooses: bool = False
+) -> tuple[Router, int]:
+    """Return the router of all that was told, and how many queries its settings were chosen on, 0: those of training.
+
+    A router that began without samples stays untrained, but for its corrections, until folds rank as well without the
+    shipped weights; that is tried with FEWEST queries, and again with a quarter more.
+    """
+    groups = given.groups(given.held_config)
+    if groups is None and not chooses:  # all outcomes of a router without samples are forgotten
+        return Router.of(load_model(given.home)), 0
+    if chooses or given.model.training.groups:
+        router = refitted(given, on_progress, chooses=chooses)
+        return router, router.training.groups if chooses else chosen_on
+    router = corrected(Router.of(given.model), given.outcomes, given.learned.rarity)
+    judged = None if groups is None else reciprocal_ranks(uncorrected(router), groups)
+    if judged is None or len(judged) < max(FEWEST, (1 + OLD) * chosen_on):
+        return router, chosen_on
+    trained = refitted(given, on_progress, chooses=True)
+    choice = trained.training.choice
+    best = max((way.mrr for way in choice.alternatives if way.title == choice.chosen), default=0.0) if choice else 0.0
+    return (trained, trained.training.groups) if best >= judged.mean() else (router, len(judged))
+
+
+def reciprocal_ranks(router: Router, groups: Groups) -> FloatArray:
+    """1 / rank of the right candidate of each group that can be trained on."""
+    ranking = rank(router.scores(router.phi(groups.candidates)), groups.offsets)
+    values = evaluate(ranking, groups.labels).values[MRR]
+    return values[~np.isnan(values) & (np.diff(groups.offsets) > 1)]
+
+
+def refitted(given: Given, on_progress: OnProgress = silent, *, chooses: bool = False) -> Router:
+    """The router of the training groups and the outcomes, with the settings that it has, or that folds choose."""
+    config, before = given.open_config if chooses else given.held_config, given.model
+    groups, record = given.groups(config), before.training.choice
+    if groups is None:
+        raise RunError(f"{given.home}: has neither training queries nor outcomes")
+    if chooses:
+        shared = SharedInputs(config, Loaded((groups, None), None, None, None, ()))
+        best, _, baselines = best_and_baselines(shared.columns(on_progress))
+        choice = chosen(config, shared, on_progress)
+        config, record, prepared = choice.config, choice.record, choice.shared.columns(on_progress)
+        kept = {"best_feature": best, "baselines": baselines}
+    else:
+        prepared = prepare(config, groups, None, on_progress)
+        names = ("folds", "validated", "best_feature", "baselines")
+        kept = {name: getattr(before.training, name) for name in names}
     weights, diagnosis = fitted(config, config.train, prepared, on_progress)
-    before = model.training
-    training = recorded(weights, diagnosis, prepared, Settled(config.train), before.choice, is_l2_chosen=True)
-    training = msgspec.structs.replace(
-        training,
-        folds=before.folds,
-        validated=before.validated,
-        best_feature=before.best_feature,
-        baselines=before.baselines,
-    )
-    of_model = (model.kind, prepared.names, weights.w, prepared.features, config.train, training, weights.terms)
+    training = recorded(weights, diagnosis, prepared, Settled(config.train), record, is_l2_chosen=True)
+    training = msgspec.structs.replace(training, **kept)
+    of_model = (before.kind, prepared.names, weights.w, prepared.features, config.train, training, weights.terms)
     without_abstaining = replace(config, abstain=replace(config.abstain, rule=None))
     router, _ = with_newcomers(Router(*of_model), prepared, config.train)
     router = with_none_and_abstaining(router, without_abstaining, (prepared.groups, None), on_progress)
-    router = replace(router, abstain=model.abstain)
-    return corrected(router, None if outcomes is None else corrections_of(outcomes), learned.rarity)
-
-
-def without_traces(groups: Groups, names: set[str]) -> Groups:
-    """The groups of all other traces."""
-    ids = groups.candidates.trace_ids
-    if names.isdisjoint(ids):
-        return groups
-    stays = np.array([name not in names for name in ids])[groups.candidates.traces]
-    return replace(select(groups, np.flatnonzero(stays)), none_groups=groups.none_groups)
+    return corrected(replace(router, abstain=before.abstain), given.outcomes, given.learned.rarity)
 
 
 def moved(home: Path, before: Router, after: Router) -> tuple[TestMove | None, str]:

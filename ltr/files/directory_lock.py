@@ -1,8 +1,9 @@
 """Locks: only one process at a time writes to a directory."""
 
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ltr.errors import RunError
@@ -10,6 +11,8 @@ from ltr.files.crash_recovery import put_back
 from ltr.files.filesystem_operations import make_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.files.system_lock import locked_directory
+
+WAIT = 0.05  # seconds between two looks whether another process still writes
 
 
 @contextmanager
@@ -30,6 +33,19 @@ def locked(directory: AnyPath) -> Iterator[None]:
         with suppress(OSError):  # a directory that is not empty stays
             for folder in made:
                 folder.rmdir()
+
+
+@contextmanager
+def when_free(directory: AnyPath) -> Iterator[None]:
+    """Lock the directory as `locked` does, once no other process writes there."""
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(locked(directory))
+                break
+            except RunError:
+                time.sleep(WAIT)
+        yield
 
 
 def _lock(path: Path) -> int | None:

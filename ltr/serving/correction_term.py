@@ -1,11 +1,14 @@
 """The term of corrections: put on top of a model whose own scores stand still."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ltr.arrays import FloatArray
 from ltr.data.groups import Groups
+from ltr.data.outcome_groups import corrections_of
 from ltr.errors import UsageError
 from ltr.features.corrections import Rarity, corrections_state
 from ltr.features.presets import CORRECTIONS
@@ -15,16 +18,27 @@ if TYPE_CHECKING:
     from ltr.serving.router import Router
 
 
-def corrected(router: "Router", corrections: Groups | None, rarity: Rarity) -> "Router":
-    """Return the router with the term that the corrections make; without any, without a term."""
+def corrected(router: "Router", outcomes: Groups | None, rarity: Rarity) -> "Router":
+    """Return the router with the term that outcomes make; without one that names a right tool, without a term."""
+    corrections = None if outcomes is None else corrections_of(outcomes)
+    return uncorrected(router) if corrections is None else with_term(router, corrections, rarity, scores_below)
+
+
+def scores_below(router: "Router", corrections: Groups) -> FloatArray:
+    """Return the scores of corrected queries without the term."""
     base = uncorrected(router)
-    if corrections is None:
-        return base
+    return base.scores(base.known.columns(base.fitted, corrections.candidates))
+
+
+def with_term(
+    router: "Router", corrections: Groups, rarity: Rarity, scored: Callable[["Router", Groups], FloatArray]
+) -> "Router":
+    """Return the router with the term of the corrections, on top of what `scored` says of them."""
+    base = uncorrected(router)
     fitted = base.fitted
     if CORRECTIONS in base.names:
         raise UsageError(f"the model was trained with {CORRECTIONS} as a column of its own; train it without")
-    scores = base.scores(base.known.columns(fitted, corrections.candidates))
-    state = corrections_state(corrections, scores, rarity, fitted.encoder)
+    state = corrections_state(corrections, scored(base, corrections), rarity, fitted.encoder)
     features = replace(fitted, configs=(*fitted.configs, FeatureConfig(CORRECTIONS)), states=(*fitted.states, state))
     names = (*base.names, CORRECTIONS)
     w = np.insert(base.w, len(base.names), 1.0)
@@ -39,11 +53,3 @@ def uncorrected(router: "Router") -> "Router":
     features = router.fitted.only(*router.names[:count])
     w = np.delete(router.w, count)
     return replace(router, names=router.names[:count], w=w, features=features, terms=router.terms.without_last_column())
-
-
-def rarity_of(router: "Router") -> Rarity | None:
-    """Return the rarity that the term of the router goes by; None without a term."""
-    if router.names[-1] != CORRECTIONS or router.features is None:
-        return None
-    state = router.features.states[-1] or {}
-    return Rarity(state["grams"]["keys"], state["grams"]["rarity"], state["counted"])

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from ltr.data.groups import Groups
-from ltr.data.outcome_groups import corrections_of
+from ltr.arrays import FloatArray
+from ltr.data.candidates import key_order
+from ltr.data.groups import Groups, select
+from ltr.data.outcome_groups import all_told, corrections_of
 from ltr.errors import DataError, RunError, UsageError
+from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.corrections import Rarity
+from ltr.features.presets import CORRECTIONS
 from ltr.files.journal import append_line, read_journal
-from ltr.serving.correction_term import corrected, rarity_of
+from ltr.serving.correction_term import scores_below, uncorrected, with_term
 from ltr.serving.outcomes import OutcomeRow, outcome_groups
 from ltr.serving.shared_by_threads import SharedByThreads
 from ltr.storage.run_record import refuse_changed
@@ -40,6 +44,7 @@ class Journal:
     end: int = 0
     rows: dict[str, OutcomeRow] = field(default_factory=dict)
     forgotten: set[str] = field(default_factory=set)
+    forgets: int = 0  # how often something was taken back: an id may stand for another outcome since
     skipped: dict[str, int] = field(default_factory=dict)
     is_cut: bool = False  # the last line has no end: a write that a kill cut off
 
@@ -59,6 +64,7 @@ class Journal:
             for name in line.forget:
                 self.rows.pop(name, None)
                 self.forgotten.add(name)
+                self.forgets += 1
             sound = [row for row in line.outcomes if row.is_sound]
             self._skip("outcomes that cannot be", len(line.outcomes) - len(sound))
             for row in sound:
@@ -89,6 +95,7 @@ class Update:
     first: int  # of those: the right tool stands first
     is_refit: bool  # whether columns and weights know all of them
     skipped: Mapping[str, int]  # why, and how many: lines that are damaged, or could not be used
+    failure: str = ""  # why the last refit in the background failed; the next one is tried all the same
 
 
 class Feedback(SharedByThreads):
@@ -103,7 +110,9 @@ class Feedback(SharedByThreads):
         self.home, self.base = home, base
         self.covered = covered(home)
         self.journal = Journal()
-        self._rarity: Rarity | None = None
+        self._told: tuple[Rarity, Groups | None] | None = None
+        self._corrections: tuple[int, Groups | None] = -1, None  # as they stood at this end of the journal
+        self._scores: dict[tuple[str, int], FloatArray] = {}  # without the term, by the id of an outcome, and forgets
 
     def __reduce__(self) -> tuple[type["Feedback"], tuple[Path, "Router"]]:
         return Feedback, (self.home, self.base)  # the journal is the state
@@ -122,17 +131,38 @@ class Feedback(SharedByThreads):
         return learned_of(self.home, self.base)
 
     @property
-    def rarity(self) -> Rarity:
-        """How rare words of training queries are."""
-        if self._rarity is None:
-            self._rarity = rarity_of(self.base) or self.learned().rarity
-        return self._rarity
+    def told(self) -> tuple[Rarity, Groups | None]:
+        """How rare words of training queries are, and the outcomes among them."""
+        if self._told is None:
+            learned = self.learned()
+            self._told = learned.rarity, learned.outcomes
+        return self._told
+
+    @property
+    def corrections(self) -> Groups | None:
+        """What all outcomes correct: those among the training samples, and those of the journal."""
+        end, corrections = self._corrections
+        if end != self.journal.end:
+            outcomes = all_told(self.told[1], self.journal.groups, self.journal.forgotten)
+            corrections = None if outcomes is None else corrections_of(outcomes)
+            self._corrections = self.journal.end, corrections
+        return corrections
+
+    def scores(self, base: "Router", corrections: Groups) -> FloatArray:
+        """Return what the model without the term says of corrected queries; it says it of each once."""
+        ids, known = [(name, self.journal.forgets) for name in corrections.outcomes or ()], self._scores
+        if new := [place for place, name in enumerate(ids) if name not in known]:
+            some = select(corrections, np.array(new))
+            parts = np.split(scores_below(base, some), some.offsets[1:-1])
+            known |= dict(zip((ids[place] for place in new), parts, strict=True))
+        return np.concatenate([known[name] for name in ids])
 
     def append(self, line: JournalLine) -> int:
         """Write what is new of the line to the journal, all of it or none; how many outcomes are new."""
-        self.rarity  # noqa: B018  # before anything is written: a run that keeps nothing is refused
+        early = self.told[1]  # before anything is written: a run that keeps nothing is refused
         self.journal.read_on(self.path)
-        new = list({row.id: row for row in reversed(line.outcomes) if row.id not in self.journal.rows}.values())[::-1]
+        known = {*self.journal.rows, *(() if early is None else early.outcomes or ())} - self.journal.forgotten
+        new = list({row.id: row for row in reversed(line.outcomes) if row.id not in known}.values())[::-1]
         if new or line.forget:
             append_line(self.path, msgspec.json.encode(JournalLine(new, line.forget)))
             self.journal.read_on(self.path)
@@ -146,25 +176,30 @@ class Feedback(SharedByThreads):
     def router(self) -> "Router":
         """The router that has learned all that the journal says, by the layer on top of the last refit."""
         if (now := covered(self.home)) != self.covered:  # another process has learned anew
-            self.base, self.covered, self._rarity = self.base.again(), now, None
+            self.base, self.covered, self._scores = self.base.again(), now, {}
         self.journal.read_on(self.path)
         if self.journal.end == self.covered.bytes:
             return self.base
-        groups = self.journal.groups
-        return corrected(self.base, None if groups is None else corrections_of(groups), self.rarity)
+        corrections = self.corrections
+        return (
+            uncorrected(self.base)
+            if corrections is None
+            else with_term(self.base, corrections, self.told[0], self.scores)
+        )
 
-    def summary(self, router: "Router", outcomes: int, known: int, skipped: Mapping[str, int]) -> Update:
-        """What all outcomes came to; `outcomes` of them are new, `skipped` could not be written."""
-        rows, groups = self.journal.rows.values(), self.journal.groups
-        corrections = None if groups is None else corrections_of(groups)
+    def summary(self, router: "Router", new: int, known: int, skipped: Mapping[str, int]) -> Update:
+        """What all outcomes came to; `new` of them were not known, `skipped` could not be written."""
+        rows, corrections = self.journal.rows.values(), self.corrections
         cut, first = {"a last line that was cut off": 1} if self.journal.is_cut else {}, 0
         if corrections is not None:
-            phi = router.known.columns(router.fitted, corrections.candidates)
-            best, _ = router.first_of(corrections.candidates, phi, router.scores(phi))
+            added = router.fitted.only(CORRECTIONS)(corrections.candidates)[:, 0]
+            scores = self.scores(self.base, corrections) + added
+            ranking = rank(scores, corrections.offsets, keys=key_order(corrections.candidates))
+            best = order(ranking, Ties.EXPECTED)[corrections.offsets[:-1]]
             most = np.maximum.reduceat(corrections.labels, corrections.offsets[:-1])
             first = int((corrections.labels[best] == most).sum())
         return Update(
-            outcomes=outcomes,
+            outcomes=new,
             known=known,
             total=len(rows),
             right=sum(row.right is not None for row in rows),

@@ -26,6 +26,7 @@ from ltr.files.reading import read_lines
 from ltr.serving.query_checks import checked_queries, refuse_unusable_names
 
 MOST_OFFERED = 1 << 11  # tools in an outcome, whose texts the journal holds
+MOST_WEIGHT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,7 @@ class Outcome:
     none: bool = False  # nothing that was offered is right
     previous: Sequence[str] | None = None  # names used before in the same trace
     time: float | str | None = None  # seconds since 1970, or ISO 8601
+    weight: float = 1.0  # as often it counts in the corrections that are learned at once; columns and w count it once
     id: str | int | None = None  # an id counts once; None: a digest of all that is said here
 
 
@@ -54,6 +56,7 @@ class OutcomeRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     none: bool = False
     previous: list[str] = []
     time: float | None = None
+    weight: float = 1.0
 
     @property
     def is_sound(self) -> bool:
@@ -62,6 +65,7 @@ class OutcomeRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
         places = [place for place in (self.right, self.wrong) if place is not None]
         is_told = self.none or bool(places)
         is_offer = 0 < size == len(set(self.names)) == len(self.texts) <= MOST_OFFERED
+        is_offer = is_offer and 0 < self.weight <= MOST_WEIGHT
         return is_offer and is_told and bool(self.query.strip()) and all(0 <= place < size for place in places)
 
 
@@ -79,6 +83,7 @@ def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
     """Return the outcomes as groups that are marked, a trace each, whose id is that of the outcome."""
     names = {name: place for place, name in enumerate(dict.fromkeys(name for row in rows for name in row.names))}
     texts = {text: place for place, text in enumerate(dict.fromkeys(text for row in rows for text in row.texts))}
+    used = {names: place for place, names in enumerate(dict.fromkeys(tuple(row.previous) for row in rows))}
     queries = {query: place for place, query in enumerate(dict.fromkeys(row.query for row in rows))}
     offsets = offsets_of([len(row.names) for row in rows])
     labels = np.zeros(int(offsets[-1]))
@@ -98,13 +103,14 @@ def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
         texts=np.array([texts[text] for row in rows for text in row.texts], dtype=np.int64),
         tool_texts=tuple(texts),
         lines=np.zeros(len(labels), dtype=np.int64),
-        previous=np.arange(len(rows)),
-        previous_lists=tuple(tuple(row.previous) for row in rows),
+        previous=np.array([used[tuple(row.previous)] for row in rows], dtype=np.int64),
+        previous_lists=tuple(used),
     )
     return Groups(
         candidates,
         labels,
         offsets,
+        weights=np.array([row.weight for row in rows]),
         times=None if all(map(math.isnan, times)) else np.array(times),
         none=np.array([RIGHT if row.none else ABSENT for row in rows], dtype=np.int64),
         outcomes=tuple(row.id for row in rows),
@@ -159,7 +165,20 @@ def checked_row(outcome: Outcome, offer: OfferedTo) -> OutcomeRow:
         time = None if outcome.time is None else seconds(outcome.time)
     except FieldError as error:
         raise UsageError(f"{error.args[0]}: {error.args[1]}") from error
-    told = (outcome.query, sorted(offer.names), outcome.right, outcome.wrong, outcome.none, offer.previous, time)
+    weight = outcome.weight
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight <= MOST_WEIGHT:
+        problem = f"a number above 0, at most {MOST_WEIGHT:,}, is needed"
+        raise UsageError(f"weight is {excerpt(weight)}; {problem}")
+    told = (
+        outcome.query,
+        sorted(offer.names),
+        outcome.right,
+        outcome.wrong,
+        outcome.none,
+        offer.previous,
+        time,
+        weight,
+    )
     digest = hashlib.blake2b(msgspec.json.encode(told), digest_size=8).hexdigest()
     return OutcomeRow(
         digest if outcome.id is None else str(outcome.id),
@@ -171,6 +190,7 @@ def checked_row(outcome: Outcome, offer: OfferedTo) -> OutcomeRow:
         outcome.none,
         list(offer.previous),
         time,
+        weight,
     )
 
 
@@ -209,6 +229,7 @@ class OutcomeRecord(msgspec.Struct, forbid_unknown_fields=True):
     none: bool = False
     previous: list[str] | None = None
     time: float | str | None = None
+    weight: float = 1.0
     id: int | str | None = None
 
     @property
@@ -226,6 +247,7 @@ NEEDED = {
     "none": "true is needed, where nothing that was offered is right",
     "previous": "a list of names is needed",
     "time": "seconds since 1970 or an ISO 8601 text is needed",
+    "weight": "a number above 0 is needed",
     "id": "a text or an integer is needed",
 }
 

@@ -3,7 +3,7 @@
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -11,8 +11,12 @@ from tempfile import TemporaryDirectory, gettempdir
 import msgspec
 
 from ltr import __version__
+from ltr.config.run import RunConfig, load_config, render
+from ltr.data.config import DataConfig
+from ltr.data.groups import without_traces
 from ltr.data.jsonlines import records
-from ltr.errors import DiskError, count, reason
+from ltr.data.outcome_groups import all_told
+from ltr.errors import DiskError, UsageError, count, reason
 from ltr.files.atomic_write import atomic_file, write_lines, write_text
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import DirectoryKind, new_directory, new_files, refuse_existing
@@ -24,7 +28,7 @@ from ltr.serving.shortlist import MOST_SCORED
 from ltr.storage.evaluation_records import QueryRecord
 from ltr.storage.model_file import ARRAYS, MODEL
 from ltr.storage.run_contents import NEEDED
-from ltr.storage.run_directory import PER_QUERY, refuse_taken, write_record
+from ltr.storage.run_directory import CONFIG, PER_QUERY, refuse_taken, write_record
 from ltr.storage.run_record import RUN, RUN_FORMAT, TOOLS, RunRecord, run_record
 from ltr.storage.training_groups import Learned, write_learned
 from ltr.storage.update_state import TRAINING
@@ -41,7 +45,8 @@ def _is_pack(directory: Path) -> bool:
     return run_record(directory) is not None and (directory / CARD).is_file()
 
 
-PACK_KIND = DirectoryKind(files=(MODEL, ARRAYS, TOOLS, TRAINING, RUN, CARD, EXAMPLE), folders={}, is_one=_is_pack)
+FILES = (MODEL, ARRAYS, TOOLS, TRAINING, CONFIG, RUN, CARD, EXAMPLE)
+PACK_KIND = DirectoryKind(files=FILES, folders={}, is_one=_is_pack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +60,13 @@ class Packed:
     queries: int  # that the recall is the mean of
 
 
-def pack(run: AnyPath, out: AnyPath, *, tools: AnyPath | None = None, overwrite: bool = False) -> Packed:
+def pack(
+    run: AnyPath, out: AnyPath, *, tools: AnyPath | None = None, learns: bool = False, overwrite: bool = False
+) -> Packed:
     """Write model, catalogue, card and example of a run into a directory, or into a file whose name ends in .zip.
 
-    `tools` names another catalogue than that of the run.
+    `tools` names another catalogue than that of the run. A pack that `learns` holds the training queries and the
+    outcomes as well, and can be refit; any other corrects its ranking, and that is all.
     """
     target = Path(out)
     is_file = target.suffix.lower() == ".zip"
@@ -68,14 +76,30 @@ def pack(run: AnyPath, out: AnyPath, *, tools: AnyPath | None = None, overwrite:
         refuse_taken(target, overwrite=overwrite, kind=PACK_KIND)
     router = load(run, tools=tools)
     recall, queries = cut_recall(router, Path(run))
+    material = material_of(router) if learns else None
     if is_file:
         with new_files(target) as new, temporary_folder() as folder:
-            sizes = _write(folder, router, recall, queries)
+            sizes = _write(folder, router, recall, queries, material)
             _zip(folder, new / target.name)
     else:
         with locked(target), new_directory(target) as home:
-            sizes = _write(home, router, recall, queries)
+            sizes = _write(home, router, recall, queries, material)
     return Packed(target.as_posix(), sizes, len(router.tools or ()), recall, queries)
+
+
+def material_of(router: Router) -> tuple[Learned, RunConfig]:
+    """What a refit of the router learns from, and its config, which names no file of the run."""
+    home = router.home
+    if home is None or not (home / CONFIG).is_file():
+        raise UsageError(f"{home}: no run with a config; only a run can be packed to learn")
+    feedback, config = router.opened_feedback(), load_config(home / CONFIG)
+    learned, journal = feedback.learned(), feedback.read()
+    if not learned.has_texts or (learned.groups is None and config.data.train):
+        raise UsageError(f"{home}: keeps no training queries, so a pack of it cannot learn from them")
+    groups = None if learned.groups is None else without_traces(learned.groups, journal.forgotten)
+    outcomes = all_told(learned.outcomes, journal.groups, journal.forgotten)
+    own = DataConfig(split=config.data.split, previous=config.data.previous, texts=config.data.texts)
+    return Learned(learned.rarity, groups, outcomes), replace(config, data=own)
 
 
 @contextmanager
@@ -119,13 +143,18 @@ def recall_of(cut: Sequence[Answer], exact: Sequence[Answer]) -> float:
     return sum(shares) / len(shares)
 
 
-def _write(home: Path, router: Router, recall: float | None, queries: int) -> dict[str, int]:
+def _write(
+    home: Path, router: Router, recall: float | None, queries: int, material: tuple[Learned, RunConfig] | None
+) -> dict[str, int]:
     """The files of a pack, and how large each is."""
     router.save(home)
     if router.tools:
         tools = ({"name": name, **text._asdict()} for name, text in router.tools.items())
         write_lines(home / TOOLS, map(msgspec.json.encode, tools))
-    if (rarity := router.rarity) is not None:
+    if material is not None:
+        write_learned(home / TRAINING, material[0])
+        write_text(home / CONFIG, render(material[1]))
+    elif (rarity := router.rarity) is not None:
         write_learned(home / TRAINING, Learned(rarity))
     write_text(home / CARD, readme_text(router, recall, queries))
     write_text(home / EXAMPLE, example_program(router))

@@ -65,6 +65,16 @@ class PreparedTools(SharedByThreads):
                 new._tables = tuple(tables.get(place, table) for place, table in enumerate(self._tables))
         return new
 
+    def anew(self, features: FittedFeatures) -> "PreparedTools":
+        """The same tools for other features: who asks next does not wait; a shortlist stays as it was made."""
+        new = PreparedTools()
+        with self.lock:
+            new._own, new._shortlist, rows = self._own, self._shortlist, list(self._rows)
+        if rows:
+            names, texts = zip(*rows, strict=True)
+            new.tables(features, ToolList(names, texts))
+        return new
+
     def own_offer(self, catalogue: "ToolCatalogue", objects: tuple[object, ...]) -> Offer:
         """The offer of the router's own catalogue, made once."""
         own = self._own

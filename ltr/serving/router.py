@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.config import DataConfig
     from ltr.features.corrections import Rarity
+    from ltr.serving.background_work import BackgroundWork
     from ltr.serving.learning_from_outcomes import Feedback, Update
     from ltr.serving.outcomes import Outcome
 
@@ -68,9 +69,8 @@ class Router(StoredModel):
     known: PreparedTools = field(init=False, repr=False, compare=False, default_factory=PreparedTools)
     feedback: "Feedback | None" = field(init=False, repr=False, compare=False, default=None)
     live: "Router | None" = field(init=False, repr=False, compare=False, default=None)  # what answers; it never changes
-    stranger: "Router | None" = field(
-        init=False, repr=False, compare=False, default=None
-    )  # for a catalogue unknown to it
+    stranger: "Router | None" = field(init=False, repr=False, compare=False, default=None)  # ranks a foreign catalogue
+    background: "BackgroundWork | None" = field(init=False, repr=False, compare=False, default=None)  # that refits
 
     def __repr__(self) -> str:
         """What a notebook shows of it: where it lies, what it ranks and by how much; none of its tables."""
@@ -377,7 +377,27 @@ class Router(StoredModel):
         with feedback.lock:
             new = feedback.append(JournalLine(usable.rows, list(forget)))
             self._serve(feedback.router())
-            return feedback.summary(self, new, len(usable.rows) - new, usable.skipped)
+            update = feedback.summary(self, new, len(usable.rows) - new, usable.skipped)
+        if self.background is None:
+            return update
+        failure = self.background.failure
+        if not update.is_refit:
+            self.background.ask()
+        return update if failure is None else replace(update, failure=str(failure))
+
+    def wait(self) -> None:
+        """Wait until columns and weights know all that `learn` was told; raise what hindered it.
+
+        A program that ends earlier loses nothing: who loads the run has all outcomes, in the layer at once.
+        """
+        if self.background is not None:
+            self.background.wait()
+
+    def take_up(self) -> None:
+        """Rank by what the run has learned by now, from the next query on."""
+        feedback = self.opened_feedback()
+        with feedback.lock:
+            self._serve(feedback.router())
 
     def again(self) -> "Router":
         """The router with the model that its directory serves by now."""
@@ -391,7 +411,7 @@ class Router(StoredModel):
         """How rare the words of training queries are; None where the run does not keep it."""
         if self.home is None or self.features is None or not (self.home / TRAINING).exists():
             return None
-        return self.opened_feedback().rarity
+        return self.opened_feedback().told[0]
 
     def opened_feedback(self) -> "Feedback":
         """The outcomes of the run; an error where there can be none."""
@@ -413,7 +433,10 @@ class Router(StoredModel):
         """
         before, after = self.fitted.states, learned.fitted.states
         if learned.names == self.names and all(old is new for old, new in zip(before[:-1], after[:-1], strict=True)):
-            object.__setattr__(learned, "known", self.known.renewed(learned.fitted, (CORRECTIONS,)))
+            known = self.known.renewed(learned.fitted, (CORRECTIONS,))
+        else:
+            known = self.known.anew(learned.fitted)
+        object.__setattr__(learned, "known", known)
         object.__setattr__(learned, "feedback", self.feedback)
         object.__setattr__(self, "live", learned)
         for name in ("names", "w", "features", "terms", "none", "training", "known"):
@@ -455,8 +478,6 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
     learned = feedback.router()
     if learned is not feedback.base:
         router._serve(learned)
-    elif tools is not None:
-        object.__setattr__(router, "stranger", stranger(router))
     return _at_work(router)
 
 

@@ -27,30 +27,7 @@ from ltr.training.config import TrainConfig
 
 
 def search(tools: AnyPath | Iterable[object], encoder: str = AUTO) -> Router:
-    """Return a router over the tools that needs no training.
-
-    Its columns compare a query with the names and texts of the tools; what weighs them was learned on public
-    catalogues. Train on a log of your own as soon as there is one: `ltr.train`.
-
-    Parameters
-    ----------
-    tools
-        A catalogue file, or a list of MCP, OpenAI or Anthropic tool objects.
-    encoder
-        `hash`, `static` or `minilm`; `auto` takes the best that is installed.
-
-    Raises
-    ------
-    UsageError
-        Where there are no weights for the encoder.
-
-    Examples
-    --------
-    >>> tools = [{"name": "get_weather", "description": "Weather of a city"}, {"name": "send_mail"}]
-    >>> [choice.candidate for choice in search(tools, encoder="hash").rank("will the weather be good?", k=1)]
-    ['get_weather']
-
-    """
+    """Return a router that needs no training, over the tools of a catalogue file or of a list in memory."""
     if isinstance(tools, str | os.PathLike):
         return zero_shot_router(read_tools(tools), encoder)
     offered = offered_tools(tools)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import msgspec
 import numpy as np
@@ -21,7 +22,7 @@ from ltr.storage.columns_file import columns_of, groups_of_columns
 from ltr.storage.feature_state_file import UNUSABLE
 
 LARGEST = 4 << 30
-PARTS = ("groups", "none")  # those that were trained on, and those for which none is right
+PARTS = ("groups", "none", "outcomes")  # samples, those of them for which none is right, outcomes among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,34 @@ class Learned:
     """What a model was learned from."""
 
     rarity: Rarity
-    groups: Groups | None = None  # None: the run keeps no texts, or is a pack
+    groups: Groups | None = None  # samples; None: a pack, or a run that began without samples
+    outcomes: Groups | None = None  # that stood among the samples, each as often as it was told
+    has_texts: bool = True  # of queries; otherwise a number stands for each, and what counts names alone can be learned
+
+    @property
+    def without_texts(self) -> Self:
+        """The same without the texts of queries; outcomes among the samples are samples then."""
+        return replace(
+            self, groups=None if self.groups is None else _numbered(self.groups), outcomes=None, has_texts=False
+        )
+
+
+def _numbered(groups: Groups) -> Groups:
+    """The groups with a number in the place of each query."""
+    candidates = groups.candidates
+    queries = tuple(map(str, range(len(candidates.query_texts))))
+    candidates = replace(candidates, query_texts=queries, contexts=None, context_texts=())
+    none = groups.none_groups
+    return replace(groups, candidates=candidates, outcomes=None, none_groups=None if none is None else _numbered(none))
 
 
 def write_learned(path: AnyPath, learned: Learned) -> None:
     """Write the file, complete or not at all."""
     rarity, arrays = learned.rarity, dict[str, Array]()
     arrays |= {"keys": rarity.keys, "weights": rarity.weights, "queries": np.array(rarity.queries)}
+    arrays |= {"has_texts": np.array(int(learned.has_texts))}
     if learned.groups is not None:
-        for name, part in zip(PARTS, (learned.groups, learned.groups.none_groups), strict=True):
+        for name, part in zip(PARTS, (learned.groups, learned.groups.none_groups, learned.outcomes), strict=True):
             if part is not None:
                 plain = replace(part, candidates=replace(part.candidates, contexts=None, context_texts=()))
                 columns = columns_of(plain, np.empty((len(part.labels), 0)))
@@ -55,10 +75,11 @@ def read_learned(path: Path, features: FittedFeatures) -> Learned:
         rarity = Rarity(arrays["keys"].astype(np.int64), arrays["weights"].astype(np.float64), int(arrays["queries"]))
         if rarity.keys.shape != rarity.weights.shape or (rarity.keys[1:] <= rarity.keys[:-1]).any():
             raise ValueError("words and their rarity do not fit")
-        groups, none = (_groups(path, features, arrays, name) for name in PARTS)
+        groups, none, outcomes = (_groups(path, features, arrays, name) for name in PARTS)
     except (*DAMAGES, *UNUSABLE) as error:
         raise FileError(str(path), f"not what updates need: {error}") from error
-    return Learned(rarity, groups if groups is None or none is None else replace(groups, none_groups=none))
+    has_texts = bool(arrays.get("has_texts", True))
+    return Learned(rarity, None if groups is None else replace(groups, none_groups=none), outcomes, has_texts)
 
 
 def _groups(path: Path, features: FittedFeatures, arrays: Mapping[str, Array], name: str) -> Groups | None:

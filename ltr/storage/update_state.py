@@ -20,6 +20,7 @@ class Covered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     bytes: int = 0
     outcomes: int = 0
+    chosen_on: int = 0  # queries that its settings were chosen on; 0: those of the training
 
 
 def has_outcomes(home: Path) -> bool:

@@ -5,6 +5,7 @@
 a minimises sum_j (losses of j) + PENALTY / 2 tr(A' K A): kernel logistic regression on top of scores that stand still.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.errors import RunError
 from ltr.training.softmax import softmax
 
-PENALTY: Final = 0.005  # chosen on folds, as POWER: docs/notes/serving.md
+PENALTY: Final = 0.0005  # chosen on folds, as POWER: docs/notes/serving.md
 POWER: Final = 4  # of the likeness of two queries: what is said of one hardly touches a query that is a little like it
 LEAST: Final = 1e-9  # a smaller likeness counts as none
 NEAR: Final = 1e-10  # largest entry of the gradient at the optimum
@@ -55,16 +56,17 @@ def solve_corrections(
 
         a = (b - S (PENALTY + S' K S)^-1 S' K b) / PENALTY,  b = W K a - g,
 
-    solved by conjugate gradients; at the optimum PENALTY a = -g.
+    solved by conjugate gradients, which begin from what is true where no correction is like another, K = 1: the steps
+    that they take grow with likeness, and with neither weights nor the penalty. At the optimum PENALTY a = -g.
 
     Examples
     --------
-    One query, two tools, the second is right: a = (-p, p) / .005, where p is the share that the first still has.
+    One query, two tools, the second is right: a = (-p, p) / PENALTY, where p is the share that the first still has.
 
     >>> one = np.ones((1, 1)), np.array([1.0, 0.0]), np.array([0, 2]), np.array([0, 1]), np.array([0.0, 1.0])
     >>> a = solve_corrections(*one)
-    >>> a.round(6).tolist(), round(float(1 / (1 + np.exp(2 * a[1] - 1))) / 0.005, 6)
-    ([-2.654374, 2.654374], 2.654374)
+    >>> a.round(6).tolist(), round(float(1 / (1 + np.exp(2 * a[1] - 1))) / PENALTY, 6)
+    ([-3.651912, 3.651912], 3.651912)
 
     """
     problem = _Problem(influences, scores, offsets, tools, counts)
@@ -135,11 +137,12 @@ class _Problem:
         def from_curved(values: FloatArray) -> FloatArray:  # S v
             return halves * (values - roots * self.sums(roots * values)[self.owners])
 
+        alone = self.inverse_alone(shares, roots)
         gradient = self.weights[self.owners] * shares - self.counts
         b = from_curved(to_curved(self.added(a))) - gradient
         right = to_curved(self.added(b))
-        x, rest = np.zeros_like(right), right
-        direction, square = rest, float(rest @ rest)
+        x, rest, direction = np.zeros_like(right), right, alone(right)
+        square = float(rest @ direction)
         goal = 1e-24 * square
         for _ in range(4 * len(right)):
             if square <= goal or not square:
@@ -150,6 +153,30 @@ class _Problem:
                 break
             length = square / curvature
             x, rest = x + length * direction, rest - length * moved
-            square, before = float(rest @ rest), square
-            direction = rest + square / before * direction
+            nearer = alone(rest)
+            square, before = float(rest @ nearer), square
+            direction = nearer + square / before * direction
         return (b - from_curved(x)) / PENALTY
+
+    def inverse_alone(self, shares: FloatArray, roots: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return what applies (PENALTY + S' S)^-1, the inverse of the equations where no correction is like another.
+
+        With u = shares roots and c = r'u, S' S = weight (D - r u' - u r' + c r r') of each correction: a diagonal and
+        two directions, which Woodbury's identity inverts.
+        """
+        owners, weights, pulls = self.owners, self.weights, shares * roots
+        inverse = 1 / (PENALTY + weights[owners] * shares)
+        first = self.sums(roots * inverse * roots)
+        both = self.sums(roots * inverse * pulls) - 1 / weights
+        second = self.sums(pulls * inverse * pulls) - self.sums(pulls * roots) / weights
+        determinant = first * second - both * both
+
+        def apply(values: FloatArray) -> FloatArray:
+            scaled = inverse * values
+            along, across = self.sums(roots * scaled), self.sums(pulls * scaled)
+            of_roots, of_pulls = second * along - both * across, first * across - both * along
+            return scaled - inverse * (
+                roots * (of_roots / determinant)[owners] + pulls * (of_pulls / determinant)[owners]
+            )
+
+        return apply
