@@ -13,18 +13,16 @@ from pathlib import Path
 import pytest
 
 import ltr
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
+from ltr import RunConfig, run_batch
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments import shared_inputs, training_columns
-from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
-from ltr.experiments.single_run import run_and_save
+from ltr.experiments.batch import BatchOptions, forecast, planned
 from ltr.features.registry import FEATURES
 from ltr.reporting.report import report_of
 from ltr.training.registry import TRAINERS
 from tests.builders import LetterEncoder
-from tests.made import ENVIRONMENT, tool_rows, written
+from tests.made import ENVIRONMENT, DataConfig, save_run, tool_rows, written
 
 UNLIKE = ("run.json", "log.jsonl")  # they tell the time
 SWEEP = """
@@ -78,7 +76,7 @@ def test_the_runs_of_a_batch_are_those_that_are_made_alone(sweep, tmp_path):
     assert [row.place for row in board.rows] == [1, 2, 3, 4, 5, 6]
     (tmp_path / "alone").mkdir()
     for each in ended:
-        run_and_save(each.planned.config, tmp_path / "alone" / each.planned.directory.name)
+        save_run(each.planned.config, tmp_path / "alone" / each.planned.directory.name)
     batch = {name: content for name, content in kept(tmp_path / "runs").items() if "/" in name}
     assert batch == kept(tmp_path / "alone")
 
