@@ -18,11 +18,12 @@ from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments import shared_inputs, training_columns
 from ltr.experiments.batch import BatchOptions, forecast, planned
+from ltr.experiments.single_run import run_and_save
 from ltr.features.registry import FEATURES
 from ltr.reporting.report import report_of
 from ltr.training.registry import TRAINERS
 from tests.builders import LetterEncoder
-from tests.made import ENVIRONMENT, DataConfig, save_run, tool_rows, written
+from tests.made import ENVIRONMENT, DataConfig, tool_rows, written
 
 UNLIKE = ("run.json", "log.jsonl")  # they tell the time
 SWEEP = """
@@ -76,7 +77,7 @@ def test_the_runs_of_a_batch_are_those_that_are_made_alone(sweep, tmp_path):
     assert [row.place for row in board.rows] == [1, 2, 3, 4, 5, 6]
     (tmp_path / "alone").mkdir()
     for each in ended:
-        save_run(each.planned.config, tmp_path / "alone" / each.planned.directory.name)
+        run_and_save(each.planned.config, tmp_path / "alone" / each.planned.directory.name)
     batch = {name: content for name, content in kept(tmp_path / "runs").items() if "/" in name}
     assert batch == kept(tmp_path / "alone")
 

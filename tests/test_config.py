@@ -278,11 +278,11 @@ def test_the_config_of_a_run_gives_the_same_bytes_from_anywhere(tmp_path, monkey
     written(tmp_path / "train.jsonl", rows(range(25)))
     written(tmp_path / "test.jsonl", rows(range(30, 35)))
     monkeypatch.chdir(tmp_path)
-    save_run(load_config(None, SETTINGS[kind]), "runs/first")
+    save_run(load_config(None, SETTINGS[kind]), "first/run")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    save_run(load_config("../runs/first/config.yaml"), "../runs/second")
-    assert contents(tmp_path / "runs" / "first") == contents(tmp_path / "runs" / "second")
+    save_run(load_config("../first/run/config.yaml"), "../second/run")
+    assert contents(tmp_path / "first" / "run") == contents(tmp_path / "second" / "run")
 
 
 def test_two_configs_of_one_name_are_refused_before_anything_runs(tmp_path):
