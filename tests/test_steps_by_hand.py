@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +134,29 @@ def test_the_length_of_a_list_tells_nothing_of_none(tmp_path):
     of_four = [row for group in groups_in_order(rows) for row in group[:4]]
     queries = evaluated(run, written(tmp_path / "four.jsonl", of_four))[1]
     assert [query["none"] for query in queries] == pytest.approx([0.2] * 80, abs=0.005)
+
+
+def chance(traces, seed):
+    """Queries of drawn words and tools that are right by chance; of every fourth trace none is right."""
+    generator = random.Random(seed)
+    for trace in traces:
+        for node in range(2):
+            query = {"trace_id": f"t{trace}", "node_id": f"n{node}"}
+            query["query"] = " ".join(f"w{word}" for word in generator.sample(range(300), 6))
+            offered = generator.sample(range(20), 5)
+            for number in offered:
+                label = int(number == offered[0] and trace % 4 > 0)
+                yield query | {"tool": f"tool_{number}", "tool_description": f"thing {number}", "label": label}
+            if trace % 4 == 0:
+                yield query | {"none": True, "label": 1}
+
+
+def test_p_none_is_learned_from_scores_that_saw_nothing_of_their_trace(tmp_path):
+    """Columns that know a query by heart score it high: who learns from that expects as much of new queries."""
+    columns = ("--features", "tool.proto,tool.ridge", "--encoder", "hash", "--trainer", "newton")
+    run = train(written(tmp_path / "s.jsonl", chance(range(60), 1)), tmp_path / "run", columns=columns)
+    said, _ = evaluated(run, written(tmp_path / "new.jsonl", chance(range(100, 160), 2)))
+    assert said["none.mean_probability"] == pytest.approx(said["none.share"], abs=0.05)  # else .62 for .25
 
 
 # Abstaining
@@ -290,14 +314,14 @@ def test_half_of_the_drawn_are_near_and_the_others_random_with_their_probability
     lists = [rows for rows in imported(catalogues, 40, "12") if not is_alike(rows)]
     are_near = []
     for rows in lists:
-        near, random = ([row for row in rows if row.get("drawn") == rule] for rule in ("near", "random"))
+        near, drawn = ([row for row in rows if row.get("drawn") == rule] for rule in ("near", "random"))
         (right,) = [row for row in rows if row["label"]]
-        chance = 6 / (40 - 6)  # random places over the tools that are not near
+        share = 6 / (40 - 6)  # random places over the tools that are not near
         are_near.append(right.get("draw_probability", 1) == 1)
-        assert (len(near), len(random)) == ((5, 6) if are_near[-1] else (6, 5))  # the right tool has one of the places
-        assert right.get("draw_probability", 1) == pytest.approx(1 if are_near[-1] else chance)
+        assert (len(near), len(drawn)) == ((5, 6) if are_near[-1] else (6, 5))  # the right tool has one of the places
+        assert right.get("draw_probability", 1) == pytest.approx(1 if are_near[-1] else share)
         assert {row.get("draw_probability", 1) for row in near} == {1}
-        assert [row["draw_probability"] for row in random] == pytest.approx([chance] * len(random))
+        assert [row["draw_probability"] for row in drawn] == pytest.approx([share] * len(drawn))
     assert set(are_near) == {True, False}
 
 
@@ -354,17 +378,18 @@ def test_a_query_for_which_none_is_right_gets_no_drawn_tool(catalogues):
 
 
 def steps(traces, seed, *, times=False):
-    """Traces of four queries; the right tool is the one after the last right one, but for every fifth."""
+    """Traces of four queries; the right tool is mostly the one after the last; of the second query two are."""
     generator = np.random.default_rng(seed)
     for trace in traces:
         place = int(generator.integers(10))
         for step in range(4):
             place = (place + 1) % 10 if generator.random() < 0.8 else int(generator.integers(10))
-            offered = sorted({place, *generator.choice(10, 4, replace=False).tolist()})
+            right = {place, (place + 3) % 10} if step == 1 else {place}
+            offered = sorted(right.union(generator.choice(10, 4, replace=False).tolist()))
             node = f"step {step if not times else 9 - step}"
             for word in offered:
                 row = {"trace_id": f"t{trace}", "node_id": node, "query": f"go on with {trace}"}
-                row |= {"tool": f"get_{WORDS[word]}", "tool_description": WORDS[word], "label": int(word == place)}
+                row |= {"tool": f"get_{WORDS[word]}", "tool_description": WORDS[word], "label": int(word in right)}
                 yield row | ({"time": 1000.0 * trace + step} if times else {})
 
 
