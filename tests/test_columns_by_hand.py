@@ -122,3 +122,38 @@ def test_what_folds_choose_among_is_right_by_chance_where_all_is_chance(tmp_path
     assert len(choice["alternatives"]) > 15
     assert max(row["mrr"] for row in choice["alternatives"]) < by_chance + 0.2
     assert choice["chosen"] == "tool.proto alone, l2 1 / traces"  # the simplest
+
+
+@pytest.mark.parametrize("rule", ["best", "one_se"])
+def test_the_l2_that_folds_choose_is_that_of_the_rule(tmp_path, rule):
+    samples = written(tmp_path / "s.jsonl", tool_rows(range(23)))
+    settings = ("train.l2=[0.0001,0.001,0.01,0.1,0.3]", f"train.l2_rule={rule}", "train.standardize=true")
+    flags = [word for setting in settings for word in ("--set", setting)]
+    columns = ("--features", "tool.rel,tool.hist,tool.proto", "--encoder", "hash", "--trainer", "newton")
+    told("train", samples, *columns, "--folds", "4", *flags, "-o", tmp_path / "run", "-q")
+    model = json.loads((tmp_path / "run" / "model.json").read_text(encoding="utf-8"))
+    choice = model["training"]["folds"]
+    losses = {penalty["l2"]: penalty["value"] for penalty in choice["path"]}
+    errors = {penalty["l2"]: penalty["standard_error"] for penalty in choice["path"]}
+    best = min(losses, key=losses.get)
+    limit = losses[best] + (errors[best] if rule == "one_se" else 0)
+    assert choice["l2"] == max(l2 for l2, loss in losses.items() if loss <= limit)
+    assert choice["l2"] == {"best": 0.0001, "one_se": 0.3}[rule] == model["trainer"]["l2"]
+
+
+def test_folds_climb_to_what_ranks_better_beyond_noise(tmp_path):
+    """Two numbers whose product is right, and neither of them nor a sum."""
+    generator, rows = random.Random(3), []
+    for trace in range(60):
+        numbers = [[generator.choice((-1.0, 1.0)) * generator.uniform(0.5, 1) for _ in range(2)] for _ in range(5)]
+        best = max(range(5), key=lambda place: numbers[place][0] * numbers[place][1])
+        for place, pair in enumerate(numbers):
+            row = {"trace_id": f"t{trace}", "node_id": "n", "query": "q", "tool": f"tool {place}"}
+            rows.append(row | {"features": pair, "label": int(place == best)})
+    told("train", written(tmp_path / "s.jsonl", rows), "--recommended", "-o", tmp_path / "run", "-q")
+    choice = json.loads((tmp_path / "run" / "model.json").read_text(encoding="utf-8"))["training"]["choice"]
+    table = {row["title"]: row for row in choice["alternatives"]}
+    assert "products" in choice["chosen"]
+    assert "above that of 2 columns, lines" in choice["reason"]
+    assert max(row["low"] for row in table.values()) <= 0
+    assert table[choice["chosen"]]["mrr"] > 0.8 > table["2 columns, lines, l2 1 / traces"]["mrr"]

@@ -450,6 +450,19 @@ def test_a_training_counts_each_query_after_right_tools_and_after_own_choices(wa
     assert 0 < follows[0] < follows[1]  # who learns from right tools alone trusts the past too much
 
 
+def test_abstaining_is_calibrated_after_own_choices_as_it_is_measured(walked):
+    samples = written(
+        walked / "calibrate.jsonl", steps(range(100, 140), 7, times="time" in lines_of(walked / "test.jsonl")[0])
+    )
+    flags = ("--abstain", "risk=0.3", "--calibrate", samples)
+    run = train(walked / "train.jsonl", walked / "abstains", *FROM_LABELS, *flags, columns=PAST)
+    said, _ = evaluated(run, samples, *FROM_LABELS)
+    rule = model(run)["abstain"]
+    assert said["past"] == "own"
+    assert (said["abstention.coverage"], said["abstention.risk"]) == (rule["coverage"], pytest.approx(rule["risk"]))
+    assert 0 < rule["coverage"] < 1
+
+
 def test_the_order_of_the_lines_changes_no_past(walked):
     rows = lines_of(walked / "train.jsonl")
     turned = train(written(walked / "turned.jsonl", rows[::-1]), walked / "of-turned", *FROM_LABELS, columns=PAST)
