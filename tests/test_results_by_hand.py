@@ -136,6 +136,20 @@ def test_the_shape_of_the_data_is_counted(home):
     assert (counts.get("num_drawn", 0), counts.get("num_none", 0), counts["num_one_candidate"]) == (0, 0, 0)
 
 
+def test_the_queries_of_one_trace_have_no_interval_neither_of_a_mean_nor_of_a_lead(home, tmp_path):
+    rows = [row for of in groups_of(home / "test.jsonl").values() for row in of]
+    together = [row | {"trace_id": "one", "node_id": f"{row['trace_id']} {row['node_id']}"} for row in rows]
+    of_queries = [row | {"trace_id": f"{row['trace_id']} {row['node_id']}", "node_id": "n"} for row in rows]
+    samples = [written(tmp_path / f"{number}.jsonl", each) for number, each in enumerate((together, of_queries))]
+    flags = ("--baselines", "--format", "json")
+    said = [json.loads(told("evaluate", home / "run", path, *flags)) for path in samples]
+    for name in ("mrr", "over_best_baseline"):
+        assert said[0][f"{name}.low"] is None
+        assert said[1][f"{name}.low"] < said[1][f"{name}.high"]
+        assert said[0][name] == pytest.approx(said[1][name])
+    assert [of["interval_num_units"] for of in said] == [1, 58]
+
+
 def test_the_median_is_no_mean(home, tmp_path):
     groups = list(groups_of(home / "test.jsonl").values())
     lists = [rows[: 2 if place else 5] for place, rows in enumerate(groups)]
