@@ -90,9 +90,14 @@ def test_a_training_on_columns_is_that_on_the_samples(folder, tmp_path, settings
     same([over, within])
 
 
-def test_folds_say_what_each_left_out_and_what_all_together(folder, tmp_path):
-    over = train(folder / "columns", tmp_path / "over", "--folds", "3", "--set", "train.l2=[0.001,10.0]")
+@pytest.mark.parametrize("samples", ["columns", "train.jsonl"])
+def test_folds_say_what_each_left_out_and_what_all_together(folder, tmp_path, samples):
+    over, columns = tmp_path / "over", FEATURES if samples == "train.jsonl" else ()
+    flags = ("--folds", "3", "--set", "train.l2=[0.001,10.0]", "--format", "json")
+    shown = json.loads(told("train", folder / samples, *NEWTON, *columns, *flags, "-o", over, "-q"))
     folds = document(over, "metrics.json")["folds"]
+    assert shown["folds.mrr"] == folds["pooled"]["mrr"]
+    assert [shown[f"folds.{number}.mrr"] for number in (1, 2, 3)] == [fold["mrr"] for fold in folds["each"]]
     assert len(folds["each"]) == 3
     assert folds["pooled"]["mrr"] not in [fold["mrr"] for fold in folds["each"]]
     chosen = document(over, "model.json")["training"]["folds"]
