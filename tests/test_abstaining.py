@@ -26,12 +26,10 @@ from ltr.evaluation.abstention_threshold import (
 )
 from ltr.experiments.abstention_calibration import confident_answers
 from ltr.experiments.abstention_evaluation import promise_warnings
-from ltr.reporting.model_card import card
 from ltr.serving import router as serving
-from ltr.storage.run_contents import read_run
 from ltr.training.softmax import log_softmax
 from ltr.training.temperature import fit_temperature, helpful_temperature
-from tests.made import AbstainConfig, DataConfig, NoneConfig, save_run, tool_rows, written
+from tests.made import AbstainConfig, DataConfig, NoneConfig, page_of, save_run, tool_rows, written
 from tests.test_none_and_context import with_none
 
 NEWTON = TrainConfig(trainer="newton")
@@ -320,7 +318,7 @@ def test_commands_make_the_promise_in_its_words_and_call_nothing_else_one(cli):
     assert PROMISE[1:] in page
     assert "Risk against coverage" in page
     assert {"coverage", "risk"} <= set(json.loads(Path("r/curves.json").read_text(encoding="utf-8"))["risk_coverage"])
-    assert PROMISE[1:] in card(read_run("r"))
+    assert PROMISE[1:] in page_of(["r"], name="card.md")
 
 
 def wrong_test_data(path):
@@ -363,7 +361,7 @@ def test_every_command_that_measures_says_first_that_the_promise_is_not_kept(cli
     sentence = "The promise of abstaining is not kept: "
     cli.good("report", "r", "-o", "page.html")
     assert f"<li>{sentence}" in Path("page.html").read_text(encoding="utf-8")
-    assert f"- {sentence}" in card(read_run("r"))
+    assert f"- {sentence}" in page_of(["r"], name="card.md")
 
 
 def test_a_promise_that_is_kept_or_cannot_be_told_is_not_doubted(cli):

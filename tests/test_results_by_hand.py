@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.made import told, tool_rows, written
+from tests.made import page_of, told, tool_rows, written
 
 pytestmark = pytest.mark.contract
 
@@ -234,6 +234,20 @@ def test_baselines_are_chance_the_order_of_the_samples_and_uses_in_training(home
             values[name].append(expected_reciprocal(scores, names))
     for name, each in values.items():
         assert found["baselines"][name]["mrr"] == pytest.approx(statistics.fmean(each), abs=1e-12), name
+
+
+def test_the_page_shows_the_parts_that_the_metrics_have(home, tmp_path):
+    kept = tmp_path / "kept"
+    told("evaluate", home / "run", home / "test.jsonl", "--group-by", "place", "--baselines", "-o", kept)
+    found, page = document(kept, "metrics.json"), page_of([kept])
+    for part in found["answers"]["parts"]:
+        said = f"Right tool {part['name']}: {part['num_queries']} queries, top-1 {part['metrics']['top1_accuracy']:.3f}"
+        assert said.casefold() in page.casefold(), said
+    for part in found["breakdown"]["parts"]:
+        assert f">{part['name']}</th>" in page
+    assert page.count("<li>Compared with ") == 2  # the best ranking without training, and the best single column
+    assert "Intervals resample" in page
+    assert found["rules"]["fingerprint"] in page
 
 
 def test_metrics_that_some_queries_lack_say_of_how_many_they_are(home, tmp_path):

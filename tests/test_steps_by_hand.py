@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ltr
-from tests.made import WORDS, told, tool_rows, written
+from tests.made import WORDS, page_of, told, tool_rows, written
 
 pytestmark = pytest.mark.contract
 COLUMNS = ("--features", "tool.rel,tool.coop", "--encoder", "hash", "--trainer", "newton")
@@ -83,6 +83,14 @@ def test_p_none_is_the_formula_of_the_page(none):
         choices = [choice["probability"] for choice in shown["ranking"]]
         assert sum(choices) + shown["none"] == pytest.approx(1)
         assert choices == pytest.approx([math.exp(score - total) * (1 - shown["none"]) for score in scores])
+
+
+def test_page_and_card_say_what_none_was_learned_from(none):
+    card, page = page_of([none / "run"], name="card.md"), page_of([none / "run"])
+    assert "does not say that none of them fits" in page_of([none / "plain"], name="card.md")
+    assert "does not say that none of them fits" not in card
+    for text in (card, page):
+        assert "It was learned from the log: 120 queries, 15 of them of none" in text.replace("\xa0", " ")
 
 
 def test_none_share_moves_the_log_odds_of_every_answer_alike(none):
