@@ -150,10 +150,12 @@ def test_folds_climb_to_what_ranks_better_beyond_noise(tmp_path):
         for place, pair in enumerate(numbers):
             row = {"trace_id": f"t{trace}", "node_id": "n", "query": "q", "tool": f"tool {place}"}
             rows.append(row | {"features": pair, "label": int(place == best)})
-    told("train", written(tmp_path / "s.jsonl", rows), "--recommended", "-o", tmp_path / "run", "-q")
+    samples = written(tmp_path / "s.jsonl", rows)
+    shown = " ".join(told("train", samples, "--recommended", "-o", tmp_path / "run", "--format", "human").split())
     choice = json.loads((tmp_path / "run" / "model.json").read_text(encoding="utf-8"))["training"]["choice"]
     table = {row["title"]: row for row in choice["alternatives"]}
     assert "products" in choice["chosen"]
+    assert f"settings that 5-fold cross-validation chose among {len(table)}: {choice['chosen']}" in shown
     assert "above that of 2 columns, lines" in choice["reason"]
     assert max(row["low"] for row in table.values()) <= 0
     assert table[choice["chosen"]]["mrr"] > 0.8 > table["2 columns, lines, l2 1 / traces"]["mrr"]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import statistics
 from pathlib import Path
 
@@ -121,6 +122,9 @@ def test_ranks_and_ties_are_those_of_the_scores(home, name):
         assert (line["num_candidates"], line["num_positives"]) == (len(scores[key]), len(right[key]))
         first = min(scores[key], key=lambda tool, of=scores[key]: (-of[tool], tool))
         assert line["predicted_candidate"] == first
+        best = max(scores[key][tool] for tool in right[key])
+        total = sum(math.exp(score - best) for score in scores[key].values())
+        assert line["probability"] == pytest.approx(1 / total)
     assert lines["t70", "n0"]["rank"] is None
 
 
@@ -248,6 +252,46 @@ def test_the_page_shows_the_parts_that_the_metrics_have(home, tmp_path):
     assert page.count("<li>Compared with ") == 2  # the best ranking without training, and the best single column
     assert "Intervals resample" in page
     assert found["rules"]["fingerprint"] in page
+
+
+def test_what_each_column_adds_to_the_first_and_to_the_right_candidate_sums_to_their_scores(home, tmp_path):
+    told("evaluate", home / "run", home / "test.jsonl", "--explain", "-o", tmp_path / "kept")
+    scores, are_apart = ranked(home / "run", home / "test.jsonl"), 0
+    for line in document(tmp_path / "kept", "per_query.jsonl"):
+        of, added = scores[line["trace_id"], line["node_id"]], line["contributions"]
+        assert set(added["predicted"]) == {"tool.coop", "tool.hist"}
+        assert sum(added["predicted"].values()) == pytest.approx(of[line["predicted_candidate"]])
+        if line["true_candidate"] is not None:
+            assert sum(added["true"].values()) == pytest.approx(of[line["true_candidate"]])
+            are_apart += of[line["true_candidate"]] != of[line["predicted_candidate"]]
+    assert are_apart > 5
+
+
+def test_examples_are_the_surest_mistakes_and_what_the_best_baseline_gets_wrong(tmp_path):
+    generator, rows = random.Random(1), []
+    for trace in range(60):
+        pairs = [(generator.random(), generator.random()) for _ in range(5)]
+        best = max(range(5), key=lambda place: sum(pairs[place]) + generator.gauss(0, 0.2))
+        for place, pair in enumerate(pairs):
+            row = {"trace_id": f"t{trace}", "node_id": "n", "query": f"q{trace}", "tool": f"tool {generator.random()}"}
+            rows.append(row | {"features": pair, "label": int(place == best)})
+    run = tmp_path / "run"
+    told("train", written(tmp_path / "s.jsonl", rows), "--trainer", "newton", "-o", run, "-q")
+    table, queries = document(run, "examples.jsonl"), document(run, "per_query.jsonl")
+    ranks = {(line["trace_id"], line["node_id"]): line["rank"] for line in queries}
+    kinds = {kind: [row for row in table if row["kind"] == kind] for kind in ("wrong", "rescued")}
+    assert [row["kind"] for row in table] == sorted((row["kind"] for row in table), reverse=True)
+    for kind, rows in kinds.items():
+        firsts = [next(each for each in row["candidates"] if each["place"] == 1) for row in rows]
+        assert len(rows) > 2
+        assert [first["probability"] for first in firsts] == sorted(
+            (first["probability"] for first in firsts), reverse=True
+        )
+        assert {first["is_right"] for first in firsts} == {kind == "rescued"}
+        for row in rows:
+            assert row["rank"] == ranks[row["trace_id"], row["node_id"]]
+            of_baseline = [each for each in row["candidates"] if each.get("is_chosen_by_baseline")]
+            assert kind == "wrong" or not any(each["is_right"] for each in of_baseline)
 
 
 def test_metrics_that_some_queries_lack_say_of_how_many_they_are(home, tmp_path):
