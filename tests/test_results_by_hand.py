@@ -316,6 +316,10 @@ def test_what_ranks_better_without_training_is_said(tmp_path, cli):
     cli.good("train", "train.jsonl", *columns, "--test", "test.jsonl", "-o", "run")
     assert "alone is better than this model: top-1 over it is -" in cli.err
     assert any("alone is better than this model" in text for text in document("run", "metrics.json")["warnings"])
+    recorded = [text for text in document("run", "run.json")["warnings"] if "alone is better" in text]
+    assert len(recorded) == 1
+    assert "alone is better than this model" in page_of(["run"])
+    assert "alone is better than this model" in page_of(["run"], name="card.md")
 
 
 def test_the_data_of_two_results_are_told_apart_by_their_fingerprint_and_not_by_the_order_of_lines(home, tmp_path):

@@ -453,6 +453,10 @@ def test_a_training_counts_each_query_after_right_tools_and_after_own_choices(wa
         rows += [row | {"previous": list(before)} for row in group]
         before += sorted(row["tool"] for row in group if row["label"])
     logged = train(written(walked / "logged.jsonl", rows), walked / "of-logged", columns=PAST)
+    again = ("--folds", "2", "-o", walked / "again", "--overwrite", "-v", "--format", "human")
+    shown = " ".join(told("train", walked / "train.jsonl", *PAST, *FROM_LABELS, *again).split())
+    assert "each group counts twice: with right tools before it, and with choices of models" in shown
+    assert "2 folds by trace, right tools as the past (labels): top-1" in shown
     names = [feature["name"] for feature in model(logged)["features"]]
     follows = [dict(zip(names, model(run)["weights"], strict=True))["tool.follows"] for run in (walked / "run", logged)]
     assert 0 < follows[0] < follows[1]  # who learns from right tools alone trusts the past too much
