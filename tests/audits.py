@@ -1,6 +1,6 @@
 """Samples with something wrong in them, and what the audit finds there."""
 
-from ltr.audit.sample_audit import audit_samples
+from ltr import audit_samples
 from tests.builders import graph_lines, tool_lines, write_lines
 
 CLEAN = {"tool": list(tool_lines(traces=40)), "graph": list(graph_lines(traces=60))}

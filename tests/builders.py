@@ -4,10 +4,6 @@ import json
 
 import numpy as np
 
-from ltr.encoders.dense_vectors import Dense
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.learned_states import fit_states
-
 VERBS = ["find", "book", "cancel", "list", "translate", "convert", "send", "draw"]
 THINGS = ["flights", "hotels", "weather", "stocks", "emails", "images", "files", "maps"]
 
@@ -102,6 +98,8 @@ class LetterEncoder:
         return None
 
     def encode(self, texts, role):
+        from ltr.encoders.dense_vectors import Dense  # samples are made without it
+
         self.encoded += texts
         letters = "abcdefghijklmnopqrstuvwxyz"
         counts = np.array([[text.lower().count(letter) for letter in letters] for text in texts]).reshape(-1, 26)
@@ -111,11 +109,15 @@ class LetterEncoder:
 
 def state_of(config, groups, encoder=None):
     """What one feature learns from the groups."""
+    from ltr.features.learned_states import fit_states
+
     return fit_states([config], groups, encoder or LetterEncoder())[0]
 
 
 def column_of(config, candidates, state, encoder=None):
     """The column of one feature."""
+    from ltr.features.fitted_features import FittedFeatures
+
     return FittedFeatures(candidates.kind, (config,), (state,), encoder or LetterEncoder())(candidates)[:, 0]
 
 

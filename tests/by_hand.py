@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.groups import read_groups
+from ltr import Router, RunConfig, TrainConfig, read_groups
 from ltr.evaluation.best_single_feature import BestFeature
 from ltr.experiments.evaluate_router import evaluate_router
-from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord
-from ltr.training.config import TrainConfig
-from tests.made import written
+from tests.made import EvaluateConfig, written
 
 BEST = TrainingRecord(best_feature=BestFeature("x1", 1))
 ROUTER = Router("tool", ("x1", "x2"), np.array([1.0, 2.0]), None, TrainConfig(), BEST)

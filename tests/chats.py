@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ltr.data.importers.import_samples import import_samples
+from ltr import import_samples
 
 
 def imported(format_name, lines, directory=Path(), **options):

@@ -15,7 +15,9 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as the command line does; read when 
 import pytest
 from hypothesis import settings
 
+import ltr
 from ltr.engines import process_pool
+from tests import contract
 from tests.made import ROWS, Commands, written
 from tests.offline import sitecustomize
 
@@ -33,6 +35,31 @@ CACHES = itertools.count()
 MEMORY = "/dev/shm"  # files in memory: every artefact is synced, and a disk takes milliseconds for that
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
     os.environ["TMPDIR"], tempfile.tempdir = MEMORY, None  # for children and for this process
+
+
+def is_for_contract(config):
+    """Whether the contract suite is asked for: then tests/contract.py reads what belongs to it."""
+    return "contract" in config.option.markexpr
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Of the contract suite modules without a test in it are not even imported: what they look at may be gone."""
+    if config.option.markexpr.startswith("contract") and collection_path.suffix == ".py":
+        own = collection_path.parent == contract.FOLDER
+        return not (own and contract.contract_tests(collection_path.stem)) or None
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark the tests of the contract suite."""
+    if not is_for_contract(config):
+        return
+    for item in items:
+        if isinstance(item, pytest.Function):
+            name = item.cls.__name__ if item.cls else item.originalname
+            if not contract.inner(item.path.stem, name):
+                item.add_marker("contract")
 
 
 def pytest_collection_finish():
@@ -56,17 +83,9 @@ def warm_workers():
 @pytest.fixture(scope="module", params=["tool", "graph"])
 def trained(request, tmp_path_factory):
     """A run of each kind, and its directory."""
-    from ltr.config.run import DataConfig, RunConfig  # once the network is blocked
-    from ltr.experiments.single_run import run_and_save
-    from ltr.training.config import TrainConfig
-
     home = tmp_path_factory.mktemp(request.param)
     written(home / "train.jsonl", ROWS[request.param](range(25)))
-    config = RunConfig(
-        data=DataConfig(train=str(home / "train.jsonl")), encoder="hash", train=TrainConfig(trainer="newton")
-    )
-    finished = run_and_save(config, home / "run")
-    return home / "run", finished.result
+    return home / "run", ltr.train(home / "train.jsonl", out=home / "run", encoder="hash", trainer="newton")
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +124,10 @@ def filled(tmp_path_factory):
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Commands:
     """The command line, in an empty directory."""
+    from tests.warm import build_once
+
     monkeypatch.chdir(tmp_path)
+    build_once(monkeypatch)
     return Commands(monkeypatch, capfd)
 
 

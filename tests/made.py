@@ -1,23 +1,38 @@
 """Small data that tests make for themselves, and the command line in process."""
 
+import io
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 import ltr
-from ltr.cli import main
-from ltr.cli.commands import CommandTable
+from ltr import errors
+from ltr.__main__ import main
 
 PARTLY_SEEN = (
     "these figures are partly of queries whose answers it has seen, and say little of new ones; measure on traces "
     "that it has not seen, such as those that `ltr train --test 0.2` keeps apart"
 )
 SEEN = PARTLY_SEEN.replace("are partly of", "are of")
+RAISED = {1: "RunError", 2: "UsageError", 3: "DataError", 4: "ThresholdError", 5: "ResumeError", 74: "DiskError"}
+ToldError = {  # what a message on stderr stands for, whatever the error itself is made of
+    code: type(name, (getattr(errors, name),), {"__init__": Exception.__init__, "__str__": Exception.__str__})
+    for code, name in RAISED.items()
+}
+DEFAULTS = ltr.RunConfig()
+DataConfig, EvaluateConfig, EngineConfig, NoneConfig, AbstainConfig = (  # the tables of a config have no public names
+    type(table) for table in (DEFAULTS.data, DEFAULTS.evaluate, DEFAULTS.engine, DEFAULTS.none, DEFAULTS.abstain)
+)
 WORDS = ("weather", "news", "stock", "map", "mail", "calendar", "music", "photo", "movie", "train")
 
 
@@ -66,6 +81,51 @@ def written(path, rows):
     return path
 
 
+def save_run(config, directory, *, overwrite=False):
+    """Make the run of a config, as `ltr run` does; the result is its directory."""
+    directory = Path(directory)
+    if overwrite:
+        shutil.rmtree(directory, ignore_errors=True)
+    (ended,), _ = ltr.run_batch([replace(config, name=directory.name)], directory.parent)
+    if ended.error is not None:
+        raise ended.error
+    return directory
+
+
+def told(*arguments):
+    """Return what a command prints, run in this process; what it refuses is raised, by its exit code."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with (
+        mock.patch.object(sys, "argv", ["ltr", *map(str, arguments)]),
+        mock.patch("signal.signal"),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as done,
+    ):
+        main()
+    if code := done.value.code:
+        raise ToldError[code](err.buffer.getvalue().decode().rpartition("error: ")[2].strip())
+    return out.buffer.getvalue().decode()
+
+
+def featurized(config, out, **options):
+    """Write the columns of a config, as `ltr featurize` does; options are flags."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(asdict(config), file)
+        file.flush()
+        flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items() if value is not True]
+        flags += [f"--{name.replace('_', '-')}" for name, value in options.items() if value is True]
+        train = [config.data.train] if isinstance(config.data.train, str) else config.data.train
+        return told("featurize", *train, "-c", file.name, "-o", out, *flags)
+
+
+def page_of(directories, *, name="page.html", made=""):
+    """Return the page of runs, or the card of one where the name ends in .md."""
+    with tempfile.TemporaryDirectory() as folder:
+        ltr.write_report(directories, Path(folder, name), made=made)
+        return Path(folder, name).read_text(encoding="utf-8")
+
+
 def grouped(rows):
     """The same samples, a group a line."""
     groups = {}
@@ -76,15 +136,11 @@ def grouped(rows):
     return list(groups.values())
 
 
-BUILT = {}  # the commands of ltr, which each run would build anew
-
-
 class Commands:
     """ltr in this process: run(...) gives the exit code; what it wrote is in `out` and `err`."""
 
     def __init__(self, monkeypatch, capfd):
         self._monkeypatch, self._capfd = monkeypatch, capfd
-        monkeypatch.setattr(CommandTable, "__init__", lambda table: setattr(table, "_built", BUILT))
         self.out = self.err = ""
 
     def run(self, *arguments):

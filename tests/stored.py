@@ -1,6 +1,5 @@
 """What a run or an evaluation has on disk, in the flat view of the command line."""
 
-import json
 from pathlib import Path
 
 import msgspec
@@ -25,11 +24,3 @@ def flat_metrics(evaluated):
 def stored_queries(evaluated):
     """The lines of per_query.jsonl of an evaluated ranking."""
     return [msgspec.to_builtins(record) for record in query_records(evaluated)]
-
-
-def change_metrics(directory, change):
-    """Write metrics.json of the directory again, as `change` alters its JSON."""
-    path = Path(directory, "metrics.json")
-    document = json.loads(path.read_text("utf-8"))
-    change(document)
-    path.write_text(json.dumps(document), "utf-8")

@@ -10,10 +10,7 @@ import pytest
 from scipy import optimize, stats
 
 import ltr
-from ltr.config.none_and_abstain import AbstainConfig, NoneConfig
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
+from ltr import RunConfig, TrainConfig, read_groups, run
 from ltr.data.none_of_these_groups import without_none
 from ltr.errors import DataError
 from ltr.evaluation.abstention_measures import risk_over_coverage
@@ -29,15 +26,10 @@ from ltr.evaluation.abstention_threshold import (
 )
 from ltr.experiments.abstention_calibration import confident_answers
 from ltr.experiments.abstention_evaluation import promise_warnings
-from ltr.experiments.pipeline import run
-from ltr.experiments.single_run import run_and_save
-from ltr.reporting.model_card import card
 from ltr.serving import router as serving
-from ltr.storage.run_contents import read_run
-from ltr.training.config import TrainConfig
 from ltr.training.softmax import log_softmax
 from ltr.training.temperature import fit_temperature, helpful_temperature
-from tests.made import tool_rows, written
+from tests.made import AbstainConfig, DataConfig, NoneConfig, page_of, save_run, tool_rows, written
 from tests.test_none_and_context import with_none
 
 NEWTON = TrainConfig(trainer="newton")
@@ -327,7 +319,7 @@ def test_commands_make_the_promise_in_its_words_and_call_nothing_else_one(cli):
     assert PROMISE[1:] in page
     assert "Risk against coverage" in page
     assert {"coverage", "risk"} <= set(json.loads(Path("r/curves.json").read_text(encoding="utf-8"))["risk_coverage"])
-    assert PROMISE[1:] in card(read_run("r"))
+    assert PROMISE[1:] in page_of(["r"], name="card.md")
 
 
 def wrong_test_data(path):
@@ -370,7 +362,7 @@ def test_every_command_that_measures_says_first_that_the_promise_is_not_kept(cli
     sentence = "The promise of abstaining is not kept: "
     cli.good("report", "r", "-o", "page.html")
     assert f"<li>{sentence}" in Path("page.html").read_text(encoding="utf-8")
-    assert f"- {sentence}" in card(read_run("r"))
+    assert f"- {sentence}" in page_of(["r"], name="card.md")
 
 
 def test_a_promise_that_is_kept_or_cannot_be_told_is_not_doubted(cli):
@@ -405,7 +397,7 @@ def test_a_rule_that_makes_no_sense_is_refused(samples):
 def test_outcomes_that_move_the_weights_take_the_promise_away(tmp_path):
     path = written(tmp_path / "s.jsonl", tool_rows(range(60)))
     config = RunConfig(data=DataConfig(train=str(path)), abstain=AbstainConfig(rule="risk=0.3"), train=NEWTON)
-    run_and_save(config, tmp_path / "r")
+    save_run(config, tmp_path / "r")
     router = ltr.load(tmp_path / "r")
     assert router.rank("what is the map?").warnings == ()
     router.learn({"query": "what is the map?", "offered": ["get_map", "get_mail"], "right": "get_map"})

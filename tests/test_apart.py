@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import ltr
+from ltr import TrainConfig, fit
 from ltr.errors import DataError
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.fit import fit
 from ltr.training.group_losses import group_losses
 from ltr.training.shard_training import diagnose_shards, fit_shards
 from tests.made import tool_rows, written

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from ltr.audit.sample_audit import audit_samples
+from ltr import audit_samples
 from tests.audits import CLEAN, alarms, changed, findings_of
 from tests.builders import write_lines
+
+pytestmark = pytest.mark.contract
 
 
 @pytest.mark.parametrize("kind", CLEAN)

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.audit.sample_audit import audit_samples
-from ltr.data.groups import read_groups
+from ltr import audit_samples, read_groups
 from ltr.errors import FileError
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from ltr import RunConfig, audit_samples
 from ltr.audit import shard_audit
-from ltr.audit.sample_audit import audit_samples
 from ltr.cli import app
-from ltr.config.run import RunConfig
 from ltr.data import shards
-from ltr.data.config import DataConfig
 from ltr.errors import LtrWarning, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from tests.audits import CLEAN, changed, one_group
 from tests.builders import tool_lines, write_lines
+from tests.made import DataConfig
 
 
 def reports(tmp_path, lines, rows=40, **options):

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
+from ltr import rank
 from ltr.evaluation.baselines import BASELINES, baseline_rankings, best_baseline, best_feature
 from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.evaluate import NoRelevant, Rules, evaluate_by
-from ltr.evaluation.ranking import Ties, rank
+from ltr.evaluation.ranking import Ties
 
 RULES = Rules(("ndcg@3",))
 OFFSETS = np.array([0, 3, 5])

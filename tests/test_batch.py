@@ -13,18 +13,17 @@ from pathlib import Path
 import pytest
 
 import ltr
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
+from ltr import RunConfig, run_batch
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments import shared_inputs, training_columns
-from ltr.experiments.batch import BatchOptions, forecast, planned, run_batch
+from ltr.experiments.batch import BatchOptions, forecast, planned
 from ltr.experiments.single_run import run_and_save
 from ltr.features.registry import FEATURES
 from ltr.reporting.report import report_of
 from ltr.training.registry import TRAINERS
 from tests.builders import LetterEncoder
-from tests.made import ENVIRONMENT, tool_rows, written
+from tests.made import ENVIRONMENT, DataConfig, tool_rows, written
 
 UNLIKE = ("run.json", "log.jsonl")  # they tell the time
 SWEEP = """

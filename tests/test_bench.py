@@ -9,25 +9,19 @@ import time
 import numpy as np
 import pytest
 
+from ltr import RunConfig, evaluate, rank, read_groups, write_report
 from ltr.benchmark.bench_run import Allowed, run_bench
 from ltr.benchmark.config import BenchConfig, BenchData, BenchEntry, load_bench
 from ltr.benchmark.isolated_measurement import Task, measure_reranker
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
 from ltr.engines.process_pool import PATIENCE
 from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
-from ltr.experiments.single_run import run_and_save
-from ltr.reporting.report import write_report
 from ltr.rerankers.documents import collection, queries_with_documents
 from ltr.rerankers.external_program import ENDING
 from ltr.rerankers.registry import RerankerChoice, Setting
 from tests import warm
 from tests.builders import tool_lines, write_lines
 from tests.left_processes import is_alive
-from tests.made import SEEN
+from tests.made import SEEN, DataConfig, save_run
 
 CODE = """
 import multiprocessing, os, signal, time
@@ -374,7 +368,7 @@ def test_a_measurement_of_other_queries_is_named(changes, samples, ended):
 
 
 def test_a_run_that_learned_from_the_queries_is_warned_about(samples, tmp_path):
-    run_and_save(RunConfig(encoder="hash", data=DataConfig(train=str(samples))), tmp_path / "run")
+    save_run(RunConfig(encoder="hash", data=DataConfig(train=str(samples))), tmp_path / "run")
     others = ({**line, "trace_id": f"other{line['trace_id']}"} for line in tool_lines(traces=TRACES, groups=GROUPS))
     elsewhere = write_lines(tmp_path / "others.jsonl", others)
     entry = BenchEntry(name=f"model:{tmp_path / 'run'}", label="mine")
@@ -394,7 +388,7 @@ def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
     other = write_lines(
         tmp_path / "o.jsonl", ({**line, "label": 1} for line in tool_lines(traces=TRACES, groups=GROUPS))
     )
-    run_and_save(RunConfig(encoder="hash", data=DataConfig(train=str(samples))), tmp_path / "run")
+    save_run(RunConfig(encoder="hash", data=DataConfig(train=str(samples))), tmp_path / "run")
     names = ("bm25", "hash", "random", f"model:{tmp_path / 'run'}")
     ours, theirs = (run_bench(config(path, *names), tmp_path / f"out-{path.name}") for path in (samples, other))
     assert [each.scores for each in ours.measurements] == [each.scores for each in theirs.measurements]
@@ -413,7 +407,7 @@ def test_what_would_end_a_cell_or_move_a_terminal_is_written_out(samples, tmp_pa
 
 
 def test_the_kept_config_gives_the_same_bench_from_elsewhere(samples, tmp_path):
-    run_and_save(RunConfig(encoder="hash", data=DataConfig(train=str(samples))), tmp_path / "run")
+    save_run(RunConfig(encoder="hash", data=DataConfig(train=str(samples))), tmp_path / "run")
     text = "data: {samples: s.jsonl}\nrerankers: [random, 'model:run']\n"
     first = run_bench(load_bench(written(tmp_path, text)), tmp_path / "out")
     again = run_bench(load_bench(tmp_path / "out" / "config.yaml"), tmp_path / "deep" / "out")

@@ -4,11 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ltr import evaluate, rank
 from ltr.arrays import LARGEST
 from ltr.errors import DataError, LtrError, UsageError
 from ltr.evaluation.bootstrap import bootstrap_difference, bootstrap_mean, bootstrap_means, intervals, resampled_units
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
 
 
 def rng():

@@ -2,12 +2,11 @@ import json
 
 import pytest
 
-from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.groups import read_groups
+from ltr import RunConfig, read_groups
 from ltr.errors import DataError, UsageError
 from ltr.results.breakdown import break_down, part_means
 from ltr.results.evaluated_ranking import evaluate_groups
-from tests.made import graph_rows, grouped, tool_rows, written
+from tests.made import EvaluateConfig, graph_rows, grouped, tool_rows, written
 from tests.stored import flat_metrics as metrics
 
 

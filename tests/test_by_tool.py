@@ -5,10 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.groups import read_groups
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
+from ltr import RunConfig, evaluate, rank, read_groups
 from ltr.results.evaluated_ranking import evaluate_groups
 from ltr.results.hits_and_mistakes_by_tool import by_tool, confused_pairs
 from tests.made import graph_rows, tool_rows, written

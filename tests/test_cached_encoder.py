@@ -5,7 +5,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups
+from ltr import read_groups
 from ltr.encoders import cached_encoder as cached_module
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.dense_vectors import Dense

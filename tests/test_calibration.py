@@ -5,12 +5,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.experiments.single_run import run_and_save
+from ltr import RunConfig
 from ltr.reporting.ranks_and_calibration_section import calibration_section, ranks, reliability, reliability_error
 from ltr.storage.run_contents import read_run
-from tests.made import tool_rows, written
+from tests.made import DataConfig, save_run, tool_rows, written
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +16,7 @@ def run(tmp_path_factory):
     """The files of a run."""
     home = tmp_path_factory.mktemp("calibration")
     written(home / "train.jsonl", tool_rows(range(6)))
-    run_and_save(RunConfig(data=DataConfig(train=str(home / "train.jsonl"))), home / "run")
+    save_run(RunConfig(data=DataConfig(train=str(home / "train.jsonl"))), home / "run")
     return read_run(home / "run")
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from ltr import import_samples
 from ltr.data.importers.call_outcomes import is_good
 from ltr.data.importers.groups_from_spans import BAD_CALLS, NO_OUTCOME, UNKNOWN
-from ltr.data.importers.import_samples import import_samples
 from ltr.errors import LtrError, SampleError, UsageError
 from tests.spans import chat, document, inference, span, tool
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ltr.data.catalogues.graphs import GraphEntry, read_graphs
-from ltr.data.catalogues.tools import read_tools
+from ltr import read_graphs, read_tools
+from ltr.data.catalogues.graphs import GraphEntry
 from ltr.data.graphs import Graph
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, FileError

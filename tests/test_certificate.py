@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
+from ltr import TrainConfig, fit
 from ltr.training.fit_result import Optimum
 from ltr.training.identifiability import Geometry, direction_text
 from ltr.training.newton import EVERY, MANY, solve

@@ -23,7 +23,7 @@ def test_the_surprise_bounds_the_exact_probability():
 
 def read_groups_of(labels):
     """Groups with these labels."""
-    from ltr.data.groups import Groups
+    from ltr import Groups
 
     class Nothing:
         kind = "graph"

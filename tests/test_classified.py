@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ltr import evaluate, rank
 from ltr.errors import DataError
-from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities, chains, rounding
 from ltr.evaluation.metrics.classification_counts import FINE_BINS, CandidateCounts, added, blocks_of, fine_bins
-from ltr.evaluation.ranking import rank
 from tests.test_metrics import tied_groups
 
 POOLED = ["accuracy", "precision", "recall", "f1", "f2", "f0.5", "auc", "gauc", "logloss", "ece", "confusion"]

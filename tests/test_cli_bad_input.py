@@ -13,16 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
+from ltr import RunConfig, TrainConfig, run
 from ltr.errors import LtrError
-from ltr.experiments.pipeline import run
-from ltr.experiments.single_run import run_and_save
 from ltr.files.atomic_write import write_lines
 from ltr.reporting.escaping import visible
 from ltr.reporting.text_alignment import shortened, width_of
-from ltr.training.config import TrainConfig
-from tests.made import graph_rows, process, tool_rows, written
+from tests.made import DataConfig, graph_rows, process, save_run, tool_rows, written
 from tests.stored import stored_metrics
 from tests.test_samples_fuzz import MUTATORS, sound_lines
 
@@ -666,7 +662,7 @@ def test_damaged_samples_train_or_are_refused_and_nothing_else(tmp_path):
             if case % 20:
                 run(config)
             else:
-                run_and_save(config, tmp_path / "run", overwrite=True)
+                save_run(config, tmp_path / "run", overwrite=True)
         except LtrError as error:
             assert "\n" not in str(error)  # noqa: PT017
             continue

@@ -4,13 +4,11 @@ import json
 
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.single_run import run_and_save
-from ltr.training.config import TrainConfig
+from ltr import RunConfig, TrainConfig
 from tests.builders import tool_lines
-from tests.made import Commands, written
+from tests.made import DataConfig, featurized, save_run, written
+
+pytestmark = pytest.mark.contract
 
 
 @pytest.fixture(scope="module")
@@ -19,23 +17,17 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("columns")
     samples = str(written(folder / "samples.jsonl", tool_lines(seed=1, traces=20)))
     config = RunConfig(data=DataConfig(train=samples), features=("tool.rel", "tool.coop"), encoder="hash")
-    featurize_and_save(config, f"{folder}/parts/", rows=60)
-    featurize_and_save(config, f"{folder}/whole.npz")
+    featurized(config, f"{folder}/parts/", shard_rows=60)
+    featurized(config, f"{folder}/whole.npz")
     newton = RunConfig(data=DataConfig(train=f"{folder}/parts"), train=TrainConfig(trainer="newton"))
-    run_and_save(newton, folder / "run")
+    save_run(newton, folder / "run")
     return folder
 
 
-@pytest.fixture
-def ltr(monkeypatch, capfd):
-    """The command line in this process."""
-    return Commands(monkeypatch, capfd)
-
-
-def test_evaluate_shows_the_same_numbers_and_how_far_auc_can_be_off(folder, ltr):
+def test_evaluate_shows_the_same_numbers_and_how_far_auc_can_be_off(folder, cli):
     run, asked = f"{folder}/run", ("--metrics", "auc,ndcg@3", "--by-tool", "--format", "json")
     parts, whole = (
-        json.loads(ltr.good("evaluate", run, f"{folder}/{name}", *asked)) for name in ("parts", "whole.npz")
+        json.loads(cli.good("evaluate", run, f"{folder}/{name}", *asked)) for name in ("parts", "whole.npz")
     )
     bounds = {name: parts.pop(name) for name in list(parts) if name.endswith(".error_bound")}
     assert list(bounds) == ["auc.error_bound"]
@@ -43,20 +35,20 @@ def test_evaluate_shows_the_same_numbers_and_how_far_auc_can_be_off(folder, ltr)
     assert set(parts) == set(whole)
     for name, value in whole.items():
         assert parts[name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value), name
-    text = ltr.good("evaluate", run, f"{folder}/parts", "--metrics", "auc", "--format", "human")
+    text = cli.good("evaluate", run, f"{folder}/parts", "--metrics", "auc", "--format", "human")
     assert "counted in 65,536 bins of the log odds: auc within" in text
 
 
-def test_rank_answers_the_queries_of_all_parts(folder, ltr):
+def test_rank_answers_the_queries_of_all_parts(folder, cli):
     lines = [
-        ltr.good("rank", f"{folder}/run", "--samples", f"{folder}/{name}", "-k", "2", "--format", "json")
+        cli.good("rank", f"{folder}/run", "--samples", f"{folder}/{name}", "-k", "2", "--format", "json")
         for name in ("parts", "whole.npz")
     ]
     assert lines[0] == lines[1]
     assert lines[0].count("\n") == 60
 
 
-def test_a_part_that_is_damaged_ends_every_command_before_its_work(folder, tmp_path, ltr):
+def test_a_part_that_is_damaged_ends_every_command_before_its_work(folder, tmp_path, cli):
     part = next(iter(sorted((folder / "parts").glob("part-*.npz"))))
     whole = part.read_bytes()
     part.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
@@ -66,7 +58,7 @@ def test_a_part_that_is_damaged_ends_every_command_before_its_work(folder, tmp_p
             ["evaluate", f"{folder}/run", f"{folder}/parts", "-o", f"{tmp_path}/evaluation"],
             ["rank", f"{folder}/run", "--samples", f"{folder}/parts"],
         ):
-            code, message = ltr.refused(*command)
+            code, message = cli.refused(*command)
             assert code == 3, command
             assert "part-00000.npz: damaged" in message
     finally:
@@ -74,8 +66,8 @@ def test_a_part_that_is_damaged_ends_every_command_before_its_work(folder, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_descent_is_refused_in_one_line_that_names_newton(folder, tmp_path, ltr):
-    code, message = ltr.refused("train", f"{folder}/parts", "-o", f"{tmp_path}/run")
+def test_descent_is_refused_in_one_line_that_names_newton(folder, tmp_path, cli):
+    code, message = cli.refused("train", f"{folder}/parts", "-o", f"{tmp_path}/run")
     assert code == 2
     assert "--trainer newton" in message
     assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,8 @@ import pytest
 
 from tests.made import tool_rows, written
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture
 def run(cli, filled):

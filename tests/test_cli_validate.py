@@ -7,6 +7,8 @@ import pytest
 
 from tests.builders import graph_lines, tool_lines, write_lines
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture
 def ltr(cli):

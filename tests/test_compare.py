@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.groups import read_groups
+from ltr import compare
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.significance import PERMUTATIONS, holm
-from ltr.experiments.evaluate_router import keep_evaluation
-from ltr.reporting.report import report_of
-from ltr.results.comparison import compare
-from ltr.results.evaluated_ranking import evaluate_groups
-from tests.made import written
+from tests.made import page_of, told, written
 
 QUERIES = 60
 
@@ -39,14 +34,12 @@ def rows(traces=QUERIES, labels_from=0, graded=False):
 
 def kept(directory, name, seed=None, samples=None, skill=1.0, **rules):
     """An evaluation under a name: scores of chance, and skill times the label; of no chance without a seed."""
-    path = written(directory / f"{name}.jsonl", rows() if samples is None else samples)
-    groups = read_groups(path)
-    noise = 0.0 if seed is None else np.random.default_rng(seed).normal(size=len(groups.labels))
-    by_name = np.argsort(np.argsort([groups.candidates.place(row)[1] for row in range(len(groups.labels))]))
-    scores = skill * groups.labels + (noise if seed is None else noise[by_name])
-    config = RunConfig(evaluate=EvaluateConfig(**({"metrics": ("ndcg@3",)} | rules)))
-    measured = evaluate_groups(groups, scores[:, None], scores, config)
-    keep_evaluation(measured, None, directory / name, explain=False, overwrite=False)
+    lines = list(rows() if samples is None else samples)
+    noise = np.zeros(len(lines)) if seed is None else np.random.default_rng(seed).normal(size=len(lines))
+    scores = skill * np.array([line["label"] for line in lines]) + noise
+    scored = [line | {"features": [score]} for line, score in zip(lines, scores.tolist(), strict=True)]
+    flags = [f"--{rule.replace('_', '-')}={value}" for rule, value in ({"metrics": "ndcg@3"} | rules).items()]
+    told("evaluate", "--run", written(directory / f"{name}.jsonl", scored), "-o", directory / name, *flags)
     return str(directory / name)
 
 
@@ -74,7 +67,7 @@ def test_one_query_has_a_difference_and_no_interval(tmp_path, cli):
     assert "fewer than 20 queries are too few to be sure" in " ".join(said.split())
     assert re.search("(?m)^95 % interval +(- *)+$", said)
     assert json.loads(cli.good("compare", *one, "--format", "json"))["runs"][0]["differences"][0]["low"] is None
-    assert "is not significantly different from" in report_of([Path(each) for each in one])
+    assert "is not significantly different from" in page_of(one)
 
 
 def test_the_numbers_are_those_of_the_formulas(two):
@@ -150,7 +143,7 @@ def test_metrics_can_be_chosen_and_keep_their_order(two):
 
 
 def test_metrics_that_one_run_lacks_are_left_out_unless_asked_for(tmp_path, two):
-    third = kept(tmp_path, "c", 3, metrics=("map",))
+    third = kept(tmp_path, "c", 3, metrics="map")
     assert [row.metric for row in compare([two[0], third]).runs[0].differences] == [
         "top1_accuracy", "top3_accuracy", "mrr"
     ]  # fmt: skip

@@ -7,18 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from ltr import RunConfig, TrainConfig, load_config
 from ltr.benchmark.config import load_bench
 from ltr.cli.config_of_flags import configured
 from ltr.cli.options import FlagValue
-from ltr.config.run import EvaluateConfig, RunConfig, checked, load_config, relocated, render
+from ltr.config.run import checked, relocated, render
 from ltr.configtext.config_file import read_document
 from ltr.configtext.parsed_document import Document
-from ltr.data.config import DataConfig
 from ltr.errors import ConfigError, FileError, UsageError
-from ltr.experiments.single_run import run_and_save
 from ltr.files.relative_paths import path_to
-from ltr.training.config import TrainConfig
-from tests.made import graph_rows, tool_rows, written
+from tests.made import DataConfig, EvaluateConfig, graph_rows, save_run, tool_rows, written
 
 
 def config_file(directory, text, name="ltr.yaml"):
@@ -280,11 +278,11 @@ def test_the_config_of_a_run_gives_the_same_bytes_from_anywhere(tmp_path, monkey
     written(tmp_path / "train.jsonl", rows(range(25)))
     written(tmp_path / "test.jsonl", rows(range(30, 35)))
     monkeypatch.chdir(tmp_path)
-    run_and_save(load_config(None, SETTINGS[kind]), "runs/first")
+    save_run(load_config(None, SETTINGS[kind]), "first/run")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    run_and_save(load_config("../runs/first/config.yaml"), "../runs/second")
-    assert contents(tmp_path / "runs" / "first") == contents(tmp_path / "runs" / "second")
+    save_run(load_config("../first/run/config.yaml"), "../second/run")
+    assert contents(tmp_path / "first" / "run") == contents(tmp_path / "second" / "run")
 
 
 def test_two_configs_of_one_name_are_refused_before_anything_runs(tmp_path):

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ltr import RunConfig, load_config, read_groups
 from ltr.config.recipes import RECIPES, VERSIONS
-from ltr.config.run import RunConfig, feature_configs, load_config
-from ltr.data.groups import read_groups
+from ltr.config.run import feature_configs
 from ltr.encoders.registry import best_installed
 from ltr.errors import ConfigError
 from ltr.experiments.training_columns import prepare

@@ -4,8 +4,9 @@ from math import log, log2
 
 import pytest
 
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
+from ltr import evaluate, rank
+
+pytestmark = pytest.mark.contract
 
 
 def means(*queries, metrics=()):

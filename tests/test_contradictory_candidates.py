@@ -5,10 +5,9 @@ from math import log2
 import numpy as np
 import pytest
 
+from ltr import evaluate, rank
 from ltr.errors import DataError
-from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.registry import MEASURES, named
-from ltr.evaluation.ranking import rank
 from tests.builders import tool_lines, write_lines
 
 GRADES = [3, 2, 3, 0, 1]
@@ -104,9 +103,7 @@ def test_every_query_of_the_truth_counts_but_those_without_a_right_candidate_are
 
 
 def test_training_and_evaluation_see_the_same_groups_and_tell_what_each_leaves_out(tmp_path):
-    from ltr.data.groups import read_groups
-    from ltr.training.config import TrainConfig
-    from ltr.training.fit import fit
+    from ltr import TrainConfig, fit, read_groups
 
     lines = [line for line in tool_lines(traces=3) if line["node_id"] != "n0" or line["label"]]  # some stand alone
     groups = read_groups(write_lines(tmp_path / "samples.jsonl", lines))

@@ -6,7 +6,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups, select
+from ltr import feature, read_groups
+from ltr.data.groups import select
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.registry import ENCODERS as REGISTERED
 from ltr.features.crossfit import CrossFitting, fit_features
@@ -14,7 +15,7 @@ from ltr.features.fitted_features import reading
 from ltr.features.learned_states import Shard, counted, fit_states
 from ltr.features.lexicon import Lexicon
 from ltr.features.presets import ALL
-from ltr.features.registry import FEATURES, FeatureConfig, feature
+from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table
 from ltr.files import mergeable_tables

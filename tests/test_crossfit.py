@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups, select
+from ltr import feature, read_groups
+from ltr.data.groups import select
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, RunError, UsageError
 from ltr.features import crossfit, learned_states
 from ltr.features.crossfit import fit_features, trace_fold
 from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import FEATURES, FeatureConfig, feature
+from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.row_queries import RowTexts, row_queries
 from ltr.features.state_learners import Counted, Optimised
 from ltr.files.mergeable_tables import table

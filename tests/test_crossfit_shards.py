@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups, select
+from ltr import feature, read_groups
+from ltr.data.groups import select
 from ltr.data.shards import sample_shards
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.registry import ENCODERS
@@ -16,7 +17,7 @@ from ltr.features import crossfit_shards
 from ltr.features.crossfit import fit_features
 from ltr.features.crossfit_shards import TraceFolds, first_traces, fit_over_shards
 from ltr.features.presets import ALL, SPECIFICATION
-from ltr.features.registry import FEATURES, FeatureConfig, feature
+from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted, Optimised
 from ltr.files import shared_state_files
 from ltr.files.mergeable_tables import table

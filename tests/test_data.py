@@ -10,17 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import read_groups
-from ltr.data.importers.import_samples import import_samples
+from ltr import TrainConfig, evaluate, fit, import_samples, rank, read_groups, read_tools
 from ltr.evaluation.bootstrap import bootstrap_difference
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
 from ltr.files.content_digests import digest_file
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))

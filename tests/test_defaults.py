@@ -6,13 +6,11 @@ from dataclasses import fields
 
 from typer.main import get_command
 
+from ltr import ListwiseRanker, RunConfig, TrainConfig
 from ltr.benchmark.config import BenchConfig, BenchData
 from ltr.cli import app
-from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.config import DataConfig
 from ltr.experiments.batch import BatchOptions
-from ltr.training.config import TrainConfig
-from ltr.training.estimator import ListwiseRanker
+from tests.made import DataConfig, EvaluateConfig
 
 SETTINGS = (RunConfig, DataConfig, TrainConfig, EvaluateConfig, BatchOptions, BenchConfig, BenchData)
 

@@ -4,6 +4,8 @@ import pytest
 
 from tests.audits import CLEAN, findings_of, one_group
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.mark.parametrize(
     "lines, severity, code, count",

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ltr import TrainConfig, fit
 from ltr.errors import UsageError
 from ltr.storage.training_record import not_identified, training_record
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.fit import fit
 from ltr.training.validation_metric import Validation
 from tests.oracles import conditional_logit, naive_objective, random_groups
 

@@ -12,10 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 import ltr
-from ltr import errors
+from ltr import errors, read_groups, read_tools
 from ltr.cli.exit_codes import EXIT_CODES
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import read_groups
 from ltr.data.importers.registry import IMPORTERS
 from ltr.features.registry import FEATURES
 from tests import warm

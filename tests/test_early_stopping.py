@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
+from ltr import TrainConfig, evaluate, fit, rank
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
-from ltr.training.config import TrainConfig
 from ltr.training.early_stopping import Watcher
 from ltr.training.epochs_and_progress import Epoch
-from ltr.training.fit import fit
 from ltr.training.validation_metric import Validation
 from tests.oracles import naive_objective, random_groups
 

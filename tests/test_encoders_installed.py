@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.config.run import load_config
+from ltr import load_config
 from ltr.encoders.cached_encoder import CachedEncoder, canonical_text
 from ltr.encoders.model_folder import folder_digest, prompts, refuse_code
 from ltr.encoders.registry import ENCODERS, PREFIX, best_installed, encoder_kind, fetch

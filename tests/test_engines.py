@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from ltr.engines import local_processes
-from ltr.engines.config import EngineConfig
 from ltr.engines.engine import IN_PROCESS, InProcess
 from ltr.engines.local_processes import Local
 from ltr.engines.machine_description import code_version, this_machine
@@ -24,7 +23,7 @@ from ltr.errors import DiskError, FileError, LtrWarning, RunError, SampleError, 
 from ltr.files.installed_packages import install_line
 from ltr.logs import LOG
 from tests.left_processes import left_behind
-from tests.made import ENVIRONMENT, tool_rows, written
+from tests.made import ENVIRONMENT, EngineConfig, tool_rows, written
 from tests.warm import command
 
 

@@ -5,6 +5,8 @@ import pytest
 
 from ltr import errors
 
+pytestmark = pytest.mark.contract
+
 SAMPLES = [
     errors.UnknownNameError("metric", "x", ("a", "b")),
     errors.ArrayError("phi", "[0]", "nan"),

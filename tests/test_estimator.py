@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import ltr
+from ltr import ListwiseRanker
 from ltr.errors import DataError, UsageError
-from ltr.training.estimator import ListwiseRanker, NotFittedError
+from ltr.training.estimator import NotFittedError
 from ltr.training.softmax import softmax
 from tests.oracles import random_groups
 

@@ -1,19 +1,15 @@
 import numpy as np
 import pytest
 
-from ltr.config.run import RunConfig
+from ltr import Router, RunConfig, TrainConfig, read_groups, run
 from ltr.data.candidates import candidate_text
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
 from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.experiments.evaluate_router import evaluate_router
-from ltr.experiments.pipeline import run
 from ltr.results.explanations import rescued, wrong
-from ltr.serving.router import Router
 from ltr.storage.training_record import TrainingRecord
-from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, tool_lines, write_lines
+from tests.made import DataConfig
 
 
 def measured(tmp_path, lines):

@@ -6,21 +6,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ltr import import_samples, read_groups
 from ltr.data.exporters.trec import falling
 from ltr.data.exporters.whitespace_safe_texts import column_text, topic_texts
-from ltr.data.groups import read_groups
-from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.registry import IMPORTERS
 from ltr.data.importers.trec_files import read_trec_run
 from ltr.errors import DataError, UsageError
-from ltr.experiments.export import export, exported_samples
-from tests.made import tool_rows, written
+from ltr.experiments.export import exported_samples
+from tests.made import told, tool_rows, written
 
 PAYLOADS = [
     start + rest
     for start in "=+-@\t\r\n＝＋－＠"
     for rest in ("1+1", "cmd|' /C calc'!A0", "SUM(1,2)", '"x"', " a", "\n=1", "")
 ]
+
+
+def export(form, source, out):
+    told("export", form, source, "-o", out)
 
 
 def sample(name="a", score=1.0, label=1, trace="t", node="n", query="q"):

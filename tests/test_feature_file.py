@@ -7,16 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
+from ltr import RunConfig, read_groups, run
 from ltr.errors import FileError, UsageError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.pipeline import run
 from ltr.storage.columns_file import load_columns, save_columns
 from ltr.storage.feature_state_file import load_features
 from ltr.storage.featurized_jsonl import sidecar, write_featurized
-from tests.made import ROWS, damaged, grouped, tool_rows, written
+from tests.made import ROWS, DataConfig, damaged, grouped, tool_rows, written
 
 
 def featurized(tmp_path, kind, name, rows=None):

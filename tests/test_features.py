@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups, select
+from ltr import read_groups
+from ltr.data.groups import select
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import UnknownNameError, UsageError
 from ltr.features.crossfit import fit_features

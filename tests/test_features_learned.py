@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups, select
+from ltr import read_groups
+from ltr.data.groups import select
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import answered_query_words

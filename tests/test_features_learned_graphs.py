@@ -6,16 +6,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups, select
+from ltr import RunConfig, load, read_groups, run
+from ltr.data.groups import select
 from ltr.encoders.hashed_ngrams import BUCKETS, HashEncoder, counts
-from ltr.experiments.pipeline import run
 from ltr.features.clause_boundaries import clauses
 from ltr.features.plain_tool_text import plain_tool_text
 from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.serving.router import load
 from tests.builders import column_of, graph_lines, state_of, tool_lines, write_lines
+from tests.made import DataConfig
 from tests.test_features_learned import HALF, parts, vector
 
 TRAIN = 14  # traces of LINES that states are fitted on

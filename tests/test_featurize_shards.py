@@ -1,24 +1,20 @@
 """ltr featurize SAMPLES -o DIR/: the columns of any amount of samples, the same as in memory."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from ltr.cli import app
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.engines.config import EngineConfig
-from ltr.errors import DataError, DiskError, LtrWarning, UsageError
-from ltr.experiments.featurize import featurize_and_save, fitted_features
+from ltr import RunConfig
+from ltr.errors import DataError, DiskError, UsageError
+from ltr.experiments.featurize import fitted_features
 from ltr.features.registry import FEATURES
 from ltr.storage.columns_file import load_columns
 from ltr.storage.feature_records import fit_digest
 from ltr.storage.sharded_columns import open_columns
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.faults import in_fork
+from tests.made import DataConfig, featurized
 
 TOOLS = ("tool.rel", "tool.hist", "tool.lift", "tool.clause_char", "tool.talk")
 GRAPHS = ("graph.rel", "graph.hist", "graph.near_edges", "graph.order")
@@ -59,11 +55,10 @@ def assert_same(left, right):
 
 def both(tmp_path, wanted, **options):
     """The columns in memory and over shards."""
-    featurize_and_save(wanted, tmp_path / "whole.npz", **options)
-    made = featurize_and_save(wanted, f"{tmp_path}/parts/", rows=50, **options)
+    featurized(wanted, tmp_path / "whole.npz", **options)
+    featurized(wanted, f"{tmp_path}/parts/", shard_rows=50, **options)
     parts = open_columns(tmp_path / "parts")
     assert len(parts) > 3
-    assert made.candidates == sum(len(groups.labels) for groups in parts)
     return columns([load_columns(tmp_path / "whole.npz")[0]]), columns(parts)
 
 
@@ -100,7 +95,7 @@ def test_a_directory_has_the_columns_of_the_samples_in_memory(tmp_path, case, or
 
 def test_the_features_of_a_directory_are_applied_to_samples(tmp_path):
     path = write_lines(tmp_path / "train.jsonl", tool_lines(traces=24))
-    featurize_and_save(config(path), f"{tmp_path}/train/", rows=50)
+    featurized(config(path), f"{tmp_path}/train/", shard_rows=50)
     other = write_lines(tmp_path / "test.jsonl", ({**line, "label": None} for line in tool_lines(seed=1, traces=24)))
     left, right = both(tmp_path, config(other), model=tmp_path / "train")
     assert left.keys() == right.keys()
@@ -121,9 +116,7 @@ def test_the_bytes_are_those_of_one_process_however_many_work(tmp_path):
     path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=24))
     made = []
     for workers in (1, 2, 4):
-        featurize_and_save(
-            replace(config(path), engine=EngineConfig(workers=workers)), f"{tmp_path}/{workers}/", rows=50
-        )
+        featurized(config(path), f"{tmp_path}/{workers}/", shard_rows=50, workers=workers)
         made.append({file.name: file.read_bytes() for file in (tmp_path / str(workers)).iterdir()})
     assert len(made[0]) > 5
     assert made[1] == made[0]
@@ -144,11 +137,11 @@ def test_plugins_of_files_work_in_every_process(cli, tmp_path):
     assert len(manifests) == 1
 
 
-def test_an_engine_without_shards_is_warned_of(tmp_path):
-    path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=24))
-    wanted = replace(config(path), engine=EngineConfig(workers=2))
-    with pytest.warns(LtrWarning, match="the engine works on shards, and has none here"):
-        featurize_and_save(wanted, tmp_path / "columns.npz")
+@pytest.mark.filterwarnings("default::ltr.errors.LtrWarning")
+def test_an_engine_without_shards_is_warned_of(cli, tmp_path):
+    write_lines(tmp_path / "samples.jsonl", tool_lines(traces=24))
+    cli.good("featurize", "samples.jsonl", "-o", "columns.npz", "--workers", "2")
+    assert "warning: the engine works on shards, and has none here" in cli.err
 
 
 def test_where_none_is_right_in_every_group_nothing_can_be_learned(tmp_path):
@@ -156,29 +149,29 @@ def test_where_none_is_right_in_every_group_nothing_can_be_learned(tmp_path):
     lines = [{**line, "tool": "a", "label": 0}, {**line, "none": True, "label": 1}]
     path = write_lines(tmp_path / "samples.jsonl", lines)
     with pytest.raises(DataError, match="none is right in 1 group, and there is no other to use"):
-        featurize_and_save(config(path), f"{tmp_path}/parts/")
+        featurized(config(path), f"{tmp_path}/parts/")
     assert not (tmp_path / "parts").exists()
 
 
 def test_a_result_is_not_replaced_without_being_asked(tmp_path):
     path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
-    featurize_and_save(config(path), f"{tmp_path}/parts/")
+    featurized(config(path), f"{tmp_path}/parts/")
     with pytest.raises(UsageError, match="holds a result; add --overwrite"):
-        featurize_and_save(config(path), f"{tmp_path}/parts/")
-    featurize_and_save(config(path), f"{tmp_path}/parts/", overwrite=True, rows=5)
-    assert len(open_columns(tmp_path / "parts")) > 1
+        featurized(config(path), f"{tmp_path}/parts/")
+    featurized(config(path), f"{tmp_path}/parts/", overwrite=True, shard_rows=5)
+    assert len(list((tmp_path / "parts").glob("part-*.npz"))) > 1
 
 
 def test_shards_of_a_file_are_refused(tmp_path):
     path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
     with pytest.raises(UsageError, match="--shard-rows cuts a directory"):
-        featurize_and_save(config(path), tmp_path / "x.npz", rows=5)
+        featurized(config(path), tmp_path / "x.npz", shard_rows=5)
 
 
 def test_ready_columns_are_not_featurised_again(tmp_path):
     path = write_lines(tmp_path / "samples.jsonl", ({**line, "features": [1.0]} for line in tool_lines(traces=3)))
     with pytest.raises(UsageError, match="bear ready features"):
-        featurize_and_save(config(path), f"{tmp_path}/parts/")
+        featurized(config(path), f"{tmp_path}/parts/")
 
 
 def test_a_full_disk_leaves_nothing_and_is_named(tmp_path):
@@ -192,15 +185,14 @@ def test_a_full_disk_leaves_nothing_and_is_named(tmp_path):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
         with pytest.raises(DiskError, match="file too large"):
-            featurize_and_save(config(path), f"{tmp_path}/out/parts/", rows=50)
+            featurized(config(path), f"{tmp_path}/out/parts/", shard_rows=50)
         assert list((tmp_path / "out").iterdir()) == []
 
     assert in_fork(work) == 0
 
 
-def test_the_command_says_what_it_wrote(tmp_path):
+def test_the_command_says_what_it_wrote(cli, tmp_path):
     path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=24))
-    result = CliRunner().invoke(app, ["featurize", str(path), "-o", f"{tmp_path}/parts/", "--shard-rows", "50"])
-    assert result.exit_code == 0
-    assert "288 candidates of 72 groups" in result.stderr
-    assert len(open_columns(tmp_path / "parts")) > 3
+    cli.good("featurize", path, "-o", "parts/", "--shard-rows", "50")
+    assert "288 candidates of 72 groups" in cli.err
+    assert len(list((tmp_path / "parts").glob("part-*.npz"))) > 3

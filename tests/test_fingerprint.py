@@ -1,7 +1,7 @@
 import pytest
 
+from ltr import read_groups
 from ltr.data.fingerprint import fingerprint
-from ltr.data.groups import read_groups
 from tests.made import grouped, tool_rows, written
 
 ROWS = list(tool_rows(range(6)))

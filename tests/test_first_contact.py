@@ -5,10 +5,11 @@ import json
 import pytest
 
 import ltr
-from ltr.audit.sample_audit import audit_samples
-from ltr.data.groups import read_groups
+from ltr import audit_samples, read_groups
 from ltr.errors import DataError
 from tests.made import tool_rows, written
+
+pytestmark = pytest.mark.contract
 
 ROW = {"trace_id": "t1", "node_id": "n1", "query": "weather in Paris?", "tool": "get_weather", "label": 1}
 OTHER = ROW | {"tool": "send_mail", "label": 0}

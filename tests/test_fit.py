@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ltr import TrainConfig, fit
 from ltr.errors import DivergedError, RunError, UnknownNameError, UsageError
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 from ltr.training.fit_result import Optimum
 from ltr.training.identifiability import direction_text
 from ltr.training.registry import TRAINERS

@@ -6,22 +6,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ltr.config.run import EvaluateConfig, RunConfig
+from ltr import RunConfig, TrainConfig, evaluate, fit, rank, read_groups, run
 from ltr.data.candidates import key_order
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups, select
+from ltr.data.groups import select
 from ltr.data.splits import fold_indices, split_off
 from ltr.errors import DataError, DivergedError, UsageError
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
 from ltr.experiments.l2_choice import path_weights
-from ltr.experiments.pipeline import run
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines
+from tests.made import DataConfig, EvaluateConfig
 from tests.oracles import random_groups
 from tests.stored import flat_metrics as metrics
 

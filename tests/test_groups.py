@@ -10,10 +10,11 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 
+from ltr import Groups, read_groups
 from ltr.data.candidates import Candidates, key_order
 from ltr.data.catalogues.graphs import GraphEntry
 from ltr.data.graphs import Graph
-from ltr.data.groups import Groups, read_groups, select
+from ltr.data.groups import select
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, SampleError
 from ltr.files.atomic_write import write_lines
@@ -32,7 +33,7 @@ def graph_line(name="g0", **fields: object) -> bytes:
 
 
 def read(tmp_path, *lines, **options) -> Groups:
-    write_lines(tmp_path / "s.jsonl", lines)
+    (tmp_path / "s.jsonl").write_bytes(b"\n".join([*lines, b""]))
     return read_groups(tmp_path / "s.jsonl", **options)
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from ltr import import_samples
 from ltr.data.importers.atif import COPIED, NO_TRAJECTORY, UNKNOWN_SOURCE, is_atif
 from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.import_samples import import_samples
 from ltr.errors import DataError
 from tests.spans import schema
 

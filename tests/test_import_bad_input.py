@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ltr import import_samples
 from ltr.data.importers.chat_requests import HISTORY
 from ltr.data.importers.groups_from_conversations import (
     CONTEXT_CUT,
@@ -12,7 +13,6 @@ from ltr.data.importers.groups_from_conversations import (
     ONE_TOOL,
     QUERY_CUT,
 )
-from ltr.data.importers.import_samples import import_samples
 from tests.chats import TOOLS, call, exchange, imported, result, said, user
 
 KEY = "sk-proj-abcdefghij0123456789"

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ltr import import_samples
 from ltr.data.importers.calling_trees import NO_CHOICE, NO_ID, NO_NODE, NO_TRACE, NOT_IN_POOL, UNDECIDED
 from ltr.data.importers.groups_from_conversations import (
     LONE,
@@ -13,7 +14,6 @@ from ltr.data.importers.groups_from_conversations import (
     SEEN_BEFORE,
     SEVERAL_TOOLS,
 )
-from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.offered_tools_and_calls import NO_TOOL
 from ltr.errors import UsageError
 from tests.chats import labels

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.groups import read_groups
+from ltr import import_samples, read_groups
 from ltr.data.importers.csv import looks_like_table
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.tally import Count
 from ltr.errors import DataError, UsageError
 from ltr.files.reading import zstd_module

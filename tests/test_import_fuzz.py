@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from ltr.data.groups import read_groups
+from ltr import import_samples, read_groups
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.registry import IMPORTERS
 from ltr.errors import LtrError
 from tests import test_import_anthropic as anthropic

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ltr import import_samples
 from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.langfuse import TOP_LEVEL, is_langfuse
 from ltr.errors import DataError
 from tests.spans import inference, schema

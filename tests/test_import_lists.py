@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.importers.import_samples import import_samples
+from ltr import import_samples
 from ltr.data.importers.tally import Count
 from ltr.errors import DataError, LtrError
 

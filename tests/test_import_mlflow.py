@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ltr import import_samples
 from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.mlflow import NO_TRACE, is_mlflow
 from ltr.errors import DataError
 from tests.spans import schema

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ltr import import_samples
 from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.registry import IMPORTERS
 from ltr.errors import LtrError
 from tests import test_import_atif, test_import_langfuse, test_import_langsmith, test_import_mlflow, test_import_otel

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from ltr import import_samples
 from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.groups_from_spans import FROM_AGENT, NO_ANSWER, NO_ID
-from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.otel import is_otel
 from ltr.data.importers.span_attributes import tree_of
 from ltr.errors import DataError

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import ltr
+from ltr import load_config
 from ltr.config import recipes
-from ltr.config.run import load_config
 from ltr.errors import DataError, FileError, RunError, UsageError
 from ltr.experiments import router_from_log
 from tests.chats import call, exchange, said, user

@@ -3,11 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from ltr.evaluation.evaluate import evaluate
+from ltr import evaluate, rank
 from ltr.evaluation.metrics.interpretation import even_log_loss, notes
 from ltr.evaluation.metrics.presets import PRESETS, preset_metrics
 from ltr.evaluation.metrics.registry import named
-from ltr.evaluation.ranking import rank
 
 
 def at_ranks(*places, length=5, metrics=(), copies=40):

@@ -10,12 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ltr import TrainConfig, fit
 from ltr.engines.deferred_signals import deferring
 from ltr.training import objective
 from ltr.training.column_scale import deviations, largest_steps
-from ltr.training.config import TrainConfig
 from ltr.training.descent import epoch_pass
-from ltr.training.fit import fit
 from ltr.training.kernels import dispatch_by_size as compiled
 from ltr.training.objective import derivatives, slope
 from ltr.training.trainable_groups import trainable

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ltr import TrainConfig, fit
 from ltr.experiments.l2_choice import chosen_l2
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from tests.oracles import random_groups
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from ltr import evaluate, rank
 from ltr.benchmark.latency_cost_and_front import FrontPoint, balanced, cost, is_on_front, latency, throughput
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
 
 
 @pytest.mark.parametrize(

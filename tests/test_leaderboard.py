@@ -8,14 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ltr import RunConfig
 from ltr.cli.leaderboard_lines import standings
-from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.config import DataConfig
 from ltr.errors import UsageError
-from ltr.experiments.single_run import run_and_save
 from ltr.reporting.leaderboard_files import leaderboard_markdown, write_leaderboard
 from ltr.results.leaderboard import Entry, leaderboard, read_leaderboard
-from tests.made import tool_rows, written
+from tests.made import DataConfig, EvaluateConfig, save_run, tool_rows, written
 from tests.stored import stored_metrics
 
 
@@ -25,9 +23,9 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("batch")
     good, other = written(home / "a.jsonl", tool_rows(range(30))), written(home / "b.jsonl", tool_rows(range(9)))
     config = RunConfig(data=DataConfig(train=str(good)), encoder="hash")
-    run_and_save(replace(config, features=("tool.coop", "tool.rel")), home / "runs" / "good")
-    run_and_save(replace(config, features=("tool.hist",)), home / "runs" / "weak")
-    run_and_save(replace(config, data=DataConfig(train=str(other))), home / "runs" / "other")
+    save_run(replace(config, features=("tool.coop", "tool.rel")), home / "runs" / "good")
+    save_run(replace(config, features=("tool.hist",)), home / "runs" / "weak")
+    save_run(replace(config, data=DataConfig(train=str(other))), home / "runs" / "other")
     return home / "runs"
 
 
@@ -60,7 +58,7 @@ def test_one_query_has_a_place_and_no_interval(tmp_path):
     data = DataConfig(train=str(written(tmp_path / "s.jsonl", tool_rows(range(1)))))
     config = RunConfig(data=data, encoder="hash")
     for name, feature in (("one", "tool.rel"), ("two", "tool.coop")):
-        run_and_save(replace(config, features=(feature,)), tmp_path / name)
+        save_run(replace(config, features=(feature,)), tmp_path / name)
     board = leaderboard(entries(tmp_path, "one", "two"), tmp_path)
     assert (board.rows[0].low, board.rows[0].high, board.test.low, board.test.high) == (None,) * 4
     assert "(95 % -, p 1.0000)" in leaderboard_markdown(board)[-1]
@@ -93,7 +91,7 @@ def test_a_metric_that_no_single_query_has_is_sorted_by_and_not_tested(home, tmp
     data = DataConfig(train=str(home.parent / "a.jsonl"))
     for name, feature in (("one", "tool.rel"), ("two", "tool.hist")):
         asked = EvaluateConfig(metrics=("auc",))
-        run_and_save(RunConfig(data=data, encoder="hash", features=(feature,), evaluate=asked), tmp_path / name)
+        save_run(RunConfig(data=data, encoder="hash", features=(feature,), evaluate=asked), tmp_path / name)
     board = leaderboard(entries(tmp_path, "one", "two"), tmp_path, metric="auc")
     assert [row.place for row in board.rows] == [1, 2]
     assert (board.test, board.untested) == (None, "auc is no value of single queries")

@@ -6,11 +6,12 @@ import random
 
 import pytest
 
-from ltr.audit.sample_audit import audit_samples
-from ltr.data.groups import read_groups
+from ltr import audit_samples, read_groups
 from ltr.errors import DataError
 from tests.audits import CLEAN, alarms, one_group
 from tests.builders import graph_lines, tool_lines, write_lines
+
+pytestmark = pytest.mark.contract
 
 READY = [{**line, "features": [float(n % 3), 1.0]} for n, line in enumerate(tool_lines(traces=3))]
 BASES = [list(tool_lines(traces=3)), list(graph_lines(traces=3)), READY]

@@ -4,8 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups
-from ltr.data.importers.import_samples import import_samples
+from ltr import import_samples, read_groups
 from ltr.errors import DataError, UsageError
 from ltr.experiments.export import export
 

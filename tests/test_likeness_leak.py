@@ -1,6 +1,10 @@
 """Wrong candidates that were made from the right one."""
 
+import pytest
+
 from tests.audits import CLEAN, changed, findings_of
+
+pytestmark = pytest.mark.contract
 
 
 def test_wrong_graphs_made_from_the_right_one_are_found_by_their_likeness(tmp_path):

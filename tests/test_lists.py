@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from ltr import evaluate
 from ltr.errors import DataError
-from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.interpretation import even_log_loss, notes
 from ltr.evaluation.recommendation_lists import RankedLists, rank_lists
 

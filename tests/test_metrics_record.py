@@ -5,8 +5,7 @@ import json
 import msgspec
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.groups import read_groups
+from ltr import RunConfig, read_groups
 from ltr.experiments.evaluate_router import evaluate_router
 from tests.by_hand import ROUTER, TIE, WRONG, evaluated
 from tests.made import written

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ltr.audit.sample_audit import audit_samples
-from ltr.data.groups import read_groups
+from ltr import audit_samples, read_groups
 from ltr.data.misspelt_keys import misspelt_keys
 from ltr.errors import SampleError
 from tests.builders import tool_lines, write_lines

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
+from ltr import TrainConfig, fit
 from ltr.errors import ArrayError
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 from ltr.training.identifiability import direction_text
 
 

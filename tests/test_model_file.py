@@ -11,10 +11,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups
+from ltr import load, read_groups
 from ltr.errors import FileError, LtrError
 from ltr.experiments.featurize import fitted_features
-from ltr.serving.router import load
 from ltr.storage.columns_file import load_columns
 from ltr.storage.feature_state_file import load_features
 from ltr.storage.model_file import load_model, save_model

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.data.groups import read_groups, select
+from ltr import read_groups
+from ltr.data.groups import select
 from ltr.data.tool_texts import ToolText
 from ltr.errors import SampleError, UsageError
 from ltr.experiments.negative_sampling import draw_negatives

@@ -6,6 +6,8 @@ import pytest
 
 from tests.offline.sitecustomize import NetworkTouchedError
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.mark.parametrize(
     "touch",

@@ -9,11 +9,8 @@ import pytest
 from scipy import optimize
 
 import ltr
+from ltr import RunConfig, TrainConfig, read_groups, run
 from ltr.arrays import offsets_of
-from ltr.config.none_and_abstain import NoneConfig
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.right_candidate_removal import removed
 from ltr.errors import ConfigError, DataError, FileError
@@ -21,13 +18,11 @@ from ltr.evaluation.none_of_these_measures import NoneQueries, calibration_error
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.none_of_these_training import learn_none, none_source
-from ltr.experiments.pipeline import run
 from ltr.experiments.read_data import DRAWN_FOR_THE_REST, NOT_CROSS_FITTED
 from ltr.storage.model_file import load_model
-from ltr.training.config import TrainConfig
 from ltr.training.none_logit import none_inputs
 from ltr.training.none_logit_fit import NoneRows, fit_none
-from tests.made import WORDS, tool_rows, written
+from tests.made import WORDS, DataConfig, NoneConfig, tool_rows, written
 from tests.test_none_and_context import with_none
 
 NEWTON = TrainConfig(trainer="newton")

@@ -9,19 +9,15 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.audit.sample_audit import audit_samples
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups, select
+from ltr import RunConfig, TrainConfig, audit_samples, read_groups, run
+from ltr.data.groups import select
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
 from ltr.data.none_of_these_groups import without_none
 from ltr.errors import DataError, LtrWarning
 from ltr.experiments.export import export
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.pipeline import run
 from ltr.storage.columns_file import load_columns
-from ltr.training.config import TrainConfig
-from tests.made import tool_rows, written
+from tests.made import DataConfig, tool_rows, written
 from tests.stored import stored_metrics
 
 NEWTON = TrainConfig(trainer="newton")

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
+from ltr import evaluate, rank
 from tests.oracles import slices
 
 pytestmark = pytest.mark.heavy

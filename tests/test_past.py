@@ -9,20 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ltr
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups, select
+from ltr import RunConfig, TrainConfig, read_groups, run
+from ltr.data.groups import select
 from ltr.data.previous_tools import past_from_labels, past_lists, past_of, right_names
 from ltr.errors import SampleError, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.experiments.past_from_own_choices import rows_to_learn, with_own_past
-from ltr.experiments.pipeline import run
 from ltr.experiments.training_columns import prepare
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
 from ltr.storage.plain_or_featurized_samples import read
-from ltr.training.config import TrainConfig
 from tests.builders import graph_lines, write_lines
+from tests.made import DataConfig
 
 TOOLS = ["book", "find", "pay", "send"]
 COLUMNS = ("tool.name", "tool.lift", "tool.follows", "tool.repeat")

@@ -14,25 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from ltr import ListwiseRanker
+from ltr import ListwiseRanker, RunConfig, TrainConfig, fit, load, run, write_report
 from ltr.cli.run_lines import trust_lines, weight_lines
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
 from ltr.errors import DataError, FileError, RangeError
 from ltr.experiments.l2_choice import settled
-from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save
-from ltr.reporting.report import write_report
-from ltr.serving.router import load
 from ltr.storage.training_record import training_record
 from ltr.training import piecewise_linear_curves
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from ltr.training.piecewise_linear_curves import NO_KNOTS, Knots
 from ltr.training.validation_metric import Validation
-from tests.made import ROWS, written
+from tests.made import ROWS, DataConfig, save_run, written
 from tests.oracles import naive_objective, random_groups
 
 CURVED = TrainConfig(trainer="newton", knots=3)
@@ -314,7 +307,7 @@ def test_a_page_names_the_curves_that_it_does_not_draw(tmp_path):
     ]
     written(tmp_path / "many.jsonl", rows)
     config = RunConfig(data=DataConfig(train=str(tmp_path / "many.jsonl")), kind="tool", train=replace(CURVED, knots=7))
-    run_and_save(config, tmp_path / "run")
+    save_run(config, tmp_path / "run")
     write_report([tmp_path / "run"], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "What x14 adds" in page  # it decides: it is drawn

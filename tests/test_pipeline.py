@@ -3,24 +3,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
+from ltr import RunConfig, TrainConfig, evaluate, fit, rank, read_groups, run
 from ltr.encoders.registry import best_installed
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import NEED_NO_TRAINING
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
 from ltr.experiments.evaluate_router import evaluate_router
-from ltr.experiments.pipeline import run
 from ltr.experiments.read_data import read_data
 from ltr.experiments.training_columns import prepare
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
 from ltr.storage.plain_or_featurized_samples import read
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 from tests.builders import graph_lines, tool_lines, write_lines
+from tests.made import DataConfig, EvaluateConfig
 
 NEWTON = TrainConfig(trainer="newton")
 

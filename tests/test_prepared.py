@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ltr import read_groups
 from ltr.arrays import Ragged
-from ltr.data.groups import read_groups
 from ltr.data.tool_texts import ToolText
 from ltr.encoders import inverted_index
 from ltr.encoders.cached_encoder import CachedEncoder

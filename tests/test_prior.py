@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from ltr import TrainConfig, fit
 from ltr.errors import UsageError
 from ltr.training.column_scale import COST
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.fit import fit
 from ltr.training.fit_result import Optimum
 from ltr.training.l2_path import exact_path
 from ltr.training.piecewise_linear_curves import Knots

@@ -12,26 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from ltr import ListwiseRanker
+from ltr import ListwiseRanker, RunConfig, TrainConfig, evaluate, fit, load, rank, run, write_report
 from ltr.cli.run_lines import trust_lines, weight_lines
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
 from ltr.errors import FileError, UsageError
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
-from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save
-from ltr.reporting.report import write_report
-from ltr.serving.router import load
 from ltr.training import nonlinear_terms
 from ltr.training.column_scale import COST
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
 from ltr.training.feature_products import MOST_FEATURES, NO_PRODUCTS, Products
-from ltr.training.fit import fit
 from ltr.training.l2_path import exact_path
 from ltr.training.nonlinear_terms import NO_TERMS, Terms
-from tests.made import ROWS, written
+from tests.made import ROWS, DataConfig, written
 from tests.oracles import naive_objective, random_groups
 
 MULTIPLIED = TrainConfig(trainer="newton", products=True)

@@ -5,15 +5,12 @@ import time
 
 import pytest
 
+from ltr import RunConfig, TrainConfig, run
 from ltr.cli.progress import batch_progress, run_progress
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
 from ltr.experiments.batch import Planned
-from ltr.experiments.pipeline import run
 from ltr.experiments.progress import Step
-from ltr.training.config import TrainConfig
 from ltr.training.epochs_and_progress import Epoch
-from tests.made import tool_rows, written
+from tests.made import DataConfig, tool_rows, written
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import ltr
+from ltr import rank
 from ltr.data.tool_texts import ToolText
-from ltr.evaluation.ranking import rank
 from ltr.results.prompt_token_savings import PromptSums, added, tool_tokens
 from tests.made import WORDS, graph_rows, tool_rows, written
 
@@ -43,16 +43,15 @@ def test_queries_that_do_not_count_are_left_out_and_parts_add_up():
 
 @pytest.mark.parametrize("is_whole, tools", [(False, 5), (True, 10)])
 def test_a_run_keeps_the_curve_and_draws_it(tmp_path, is_whole, tools):
-    from ltr.config.run import EvaluateConfig, RunConfig
-    from ltr.data.config import DataConfig
-    from ltr.experiments.single_run import run_and_save
+    from ltr import RunConfig
+    from tests.made import DataConfig, EvaluateConfig, save_run
 
     train = written(tmp_path / "train.jsonl", tool_rows(range(25)))
     test = written(tmp_path / "test.jsonl", tool_rows(range(30, 50), seed=1))
     catalogue = written(tmp_path / "tools.jsonl", [{"name": f"get_{word}", "description": "x"} for word in WORDS])
     data = DataConfig(train=str(train), test=str(test), tools=str(catalogue))
     evaluate = EvaluateConfig(catalogue=is_whole)
-    run_and_save(RunConfig(data=data, evaluate=evaluate, encoder="hash"), tmp_path / "run")
+    save_run(RunConfig(data=data, evaluate=evaluate, encoder="hash"), tmp_path / "run")
     curve = json.loads((tmp_path / "run" / "curves.json").read_text(encoding="utf-8"))["prompt_tokens"]
     assert curve["k"][-1] == tools
     assert curve["right_there"][-1] == 1

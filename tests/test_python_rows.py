@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ltr
+from ltr import load_config
 from ltr.config import recipes
-from ltr.config.run import load_config
 from ltr.errors import DataError, UsageError
 from ltr.experiments.export import export
 from ltr.experiments.single_run import run_and_save

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from ltr import rank
 from ltr.errors import ArrayError, UsageError
-from ltr.evaluation.ranking import Ties, order, rank
+from ltr.evaluation.ranking import Ties, order
 
 
 def test_the_order_lists_equal_scores_by_the_rule():

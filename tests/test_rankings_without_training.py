@@ -8,6 +8,8 @@ import pytest
 
 from tests.made import WORDS, graph_rows, tool_rows, written
 
+pytestmark = pytest.mark.contract
+
 RANKINGS = ("offered", "most_used", "bm25", "similarity")
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.experiments.single_run import run_and_save
-from tests.made import tool_rows, written
+from ltr import RunConfig
+from tests.made import DataConfig, save_run, tool_rows, written
+
+pytestmark = pytest.mark.contract
 
 DOCUMENT = (Path(__file__).parent.parent / "docs" / "report.md").read_text(encoding="utf-8")
 OF_MLFLOW = {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_TRACKING_URI": "mlruns"}  # a store without a database
@@ -29,9 +29,7 @@ def block(tracker):
 def place(tmp_path):
     """A directory with the run that the recipes name."""
     samples = str(written(tmp_path / "samples.jsonl", tool_rows(range(6))))
-    run_and_save(
-        RunConfig(name="tools", data=DataConfig(train=(samples,)), encoder="hash"), tmp_path / "runs" / "tools"
-    )
+    save_run(RunConfig(name="tools", data=DataConfig(train=(samples,)), encoder="hash"), tmp_path / "runs" / "tools")
     return tmp_path
 
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ltr
-from ltr.config.run import RunConfig, load_config
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import Groups, select
+from ltr import Groups, RunConfig, TrainConfig, load_config, read_tools
+from ltr.data.groups import select
 from ltr.data.previous_tools import past_from_labels
 from ltr.errors import RangeError, UsageError
 from ltr.experiments import model_alternatives_on_folds
@@ -24,7 +23,7 @@ from ltr.experiments.read_data import Loaded
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import ALL, MORE, PAST, SINGLES
 from ltr.features.prior_weights import WEIGHTS, prior_weights
-from ltr.training.config import CHOICES, TrainConfig
+from ltr.training.config import CHOICES
 from ltr.training.group_losses import group_losses
 from ltr.training.one_standard_error import MeanDifference, simplest_as_good
 from ltr.training.significant_gain_rule import FoldResults, Level, climbed

@@ -8,6 +8,8 @@ import pytest
 import ltr
 from tests.made import ROWS, grouped, written
 
+pytestmark = pytest.mark.contract
+
 KINDS = pytest.mark.parametrize("kind", ["tool", "graph"])
 
 

@@ -11,18 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.config import DataConfig
+from ltr import RunConfig, TrainConfig, run_batch, write_report
 from ltr.errors import FileError, UsageError
-from ltr.experiments.batch import planned, run_batch
-from ltr.experiments.single_run import run_and_save
 from ltr.reporting.charts import Estimate, PlotPoint, Words, bars, columns, estimates, front
 from ltr.reporting.page import template_text
-from ltr.reporting.report import report_of, write_report
 from ltr.reporting.table import Column, Table
-from ltr.training.config import TrainConfig
-from tests.made import Commands, tool_rows, written
-from tests.stored import change_metrics
+from tests.made import Commands, DataConfig, EvaluateConfig, page_of, save_run, tool_rows, written
 
 HOSTILE_STRINGS = Path(__file__).resolve().parent.parent / "scripts" / "stresses" / "hostile_strings.py"
 ALLOWED = {
@@ -147,7 +141,7 @@ def made(tmp_path_factory):
         )
         for name, trainer in (("exact", "newton"), ("steps", "descent"))
     ]
-    run_batch(planned(configs, home / "runs"), home / "runs")
+    run_batch(configs, home / "runs")
     (home / "bench").mkdir()
     (home / "bench" / "bench.json").write_text(json.dumps(BENCH))
     return home
@@ -157,7 +151,7 @@ def pages(home):
     """A page of each kind."""
     runs = home / "runs"
     for directories in ([runs / "exact"], [runs / "exact", runs / "steps"], [runs], [home / "bench"]):
-        yield report_of(directories)
+        yield page_of(directories)
 
 
 def test_a_run_and_a_batch_keep_their_page_and_its_checksum(made):
@@ -169,7 +163,7 @@ def test_a_run_and_a_batch_keep_their_page_and_its_checksum(made):
 
 def test_the_page_in_a_run_tells_no_time_and_no_machine(made, tmp_path):
     kept = (made / "runs" / "exact" / "report.html").read_text(encoding="utf-8")
-    written_later = report_of([made / "runs" / "exact"], made="ltr, 2026-01-01")
+    written_later = page_of([made / "runs" / "exact"], made="ltr, 2026-01-01")
     assert "machine:" not in kept
     assert "time:" not in kept
     assert "2026-01-01" in written_later
@@ -181,7 +175,7 @@ def test_the_same_input_gives_the_same_page(made, tmp_path):
     config = RunConfig(name="twice", data=DataConfig(train=(samples,)), encoder="hash")
     contents = []
     for _ in range(2):
-        run_and_save(config, tmp_path / "run", overwrite=True)
+        save_run(config, tmp_path / "run", overwrite=True)
         contents.append((tmp_path / "run" / "report.html").read_bytes())
     assert contents[0] == contents[1]
 
@@ -250,8 +244,8 @@ def test_characters_that_turn_or_hide_text_are_written_out(made, tmp_path):
 
 def test_the_card_of_a_model_marks_nothing_up(made, tmp_path):
     text = "<i> *a* [b](c) `d` | \n# e\n- f http://g"
-    plain = report_of([changed(made, tmp_path / "plain", "x") / "runs" / "exact"], is_card=True)
-    card = report_of([changed(made, tmp_path / "hostile", text) / "runs" / "exact"], is_card=True)
+    plain = page_of([changed(made, tmp_path / "plain", "x") / "runs" / "exact"], name="card.md")
+    card = page_of([changed(made, tmp_path / "hostile", text) / "runs" / "exact"], name="card.md")
     assert card.count("\n") == plain.count("\n")
     assert "<i>" not in card
     assert "*a*" not in card.replace("\\*", "")
@@ -269,20 +263,19 @@ def test_a_card_is_of_one_run(made, tmp_path):
 
 def test_a_page_of_runs_over_other_data_says_that_they_cannot_be_compared(made, tmp_path):
     samples = str(written(tmp_path / "train.jsonl", tool_rows(range(6))))
-    run_and_save(RunConfig(name="other", data=DataConfig(train=(samples,)), encoder="hash"), tmp_path / "other")
-    assert "cannot be compared" in report_of([made / "runs" / "exact", tmp_path / "other"])
+    save_run(RunConfig(name="other", data=DataConfig(train=(samples,)), encoder="hash"), tmp_path / "other")
+    assert "cannot be compared" in page_of([made / "runs" / "exact", tmp_path / "other"])
 
 
 def told(made, home, **fields):
     """The page of a run whose metrics.json says this as well."""
     shutil.copytree(made / "runs" / "exact", home)
 
-    def change(document):
-        for name, value in fields.items():
-            document[name] = document[name] | value if isinstance(value, dict) and document[name] else value
-
-    change_metrics(home, change)
-    return report_of([home])
+    document = json.loads((home / "metrics.json").read_text("utf-8"))
+    for name, value in fields.items():
+        document[name] = document[name] | value if isinstance(value, dict) and document[name] else value
+    (home / "metrics.json").write_text(json.dumps(document), "utf-8")
+    return page_of([home])
 
 
 def test_the_first_sentence_is_a_percentage_of_the_queries(made, tmp_path):
@@ -302,7 +295,7 @@ def test_a_comparison_says_of_each_run_whether_it_beats_its_best_baseline(made, 
     lead = {"mean": 0.01, "low": -0.01, "high": 0.03}
     told(made, tmp_path / "a", **compared(lead), counts={"interval_num_units": units})
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    page = report_of([tmp_path / "a", tmp_path / "b"])
+    page = page_of([tmp_path / "a", tmp_path / "b"])
     assert page.count("is not shown to be better than BM25") == 2 * is_sure
     assert page.count(": too little was measured to be sure") == 2 * (not is_sure)
 
@@ -323,7 +316,7 @@ def test_without_a_right_candidate_there_is_nothing_to_measure(made, tmp_path):
 
 
 def test_the_learning_section_says_what_the_weights_rest_on(made, tmp_path):
-    page = report_of([made / "runs" / "exact"])
+    page = page_of([made / "runs" / "exact"])
     for what in ("gradient norm", "groups that count, by weight", "condition number of the columns", "standard errors"):
         assert f">{what}</th>" in page
     assert "by trace, 8 clusters, that count as 2" in errors_told(
@@ -337,7 +330,7 @@ def errors_told(made, home, **errors):
     kept = json.loads((home / "model.json").read_text())
     kept["training"] |= {"errors": errors, "gap": None, "gap_bound": 0.25, "optimum": "not_reached"}
     (home / "model.json").write_text(json.dumps(kept))
-    return report_of([home])
+    return page_of([home])
 
 
 def test_a_page_says_how_far_an_optimum_that_is_not_proved_can_be(made, tmp_path):
@@ -347,7 +340,7 @@ def test_a_page_says_how_far_an_optimum_that_is_not_proved_can_be(made, tmp_path
 
 
 def test_the_things_to_look_at_are_counted_as_they_are_listed(made):
-    page = report_of([made / "runs" / "steps"])
+    page = page_of([made / "runs" / "steps"])
     listed = page.split(">What validation found</h2>")[1].split("</section>")[0].count("<li>")
     assert listed > 0
     assert f"found {listed} things to look at" in page
@@ -357,7 +350,7 @@ def test_an_evaluation_does_not_claim_that_its_data_were_looked_at(made, tmp_pat
     shutil.copytree(made / "runs" / "exact", tmp_path / "evaluation")
     for name in ("model.json", "run.json"):
         (tmp_path / "evaluation" / name).unlink()
-    page = report_of([tmp_path / "evaluation"])
+    page = page_of([tmp_path / "evaluation"])
     assert "What validation found" not in page
     assert ">seed<" not in page
 
@@ -372,7 +365,7 @@ def test_what_an_older_run_lacks_is_left_out(made, tmp_path):
     shutil.copytree(made / "runs" / "exact", tmp_path / "old")
     for name in ("examples.jsonl", "curves.json", "history.jsonl", "model.json", "config.yaml", "run.json"):
         (tmp_path / "old" / name).unlink()
-    page = report_of([tmp_path / "old"])
+    page = page_of([tmp_path / "old"])
     assert "Instructive queries" not in page
     assert "Metrics" in page
 
@@ -382,7 +375,7 @@ def test_metrics_that_cannot_be_read_are_refused_by_name(made, tmp_path, content
     shutil.copytree(made / "runs" / "exact", tmp_path / "bad")
     (tmp_path / "bad" / "metrics.json").write_text(content)
     with pytest.raises(FileError, match=r"metrics\.json: not what ltr writes"):
-        report_of([tmp_path / "bad"])
+        page_of([tmp_path / "bad"])
 
 
 @pytest.mark.parametrize("value", [1e300, -1e300])
@@ -401,7 +394,7 @@ def test_differences_stand_over_a_line_where_0_is(low, high):
 
 @pytest.mark.parametrize("name, what", [("steps", "before its own step"), ("exact", "The objective of each step")])
 def test_the_learning_curve_says_what_its_loss_is(made, name, what):
-    assert what in report_of([made / "runs" / name])
+    assert what in page_of([made / "runs" / name])
 
 
 def test_a_drawing_says_how_many_of_its_rows_it_leaves_out():
@@ -431,7 +424,7 @@ def test_both_edges_of_the_ranks_say_what_they_are():
 def test_the_examples_of_a_run_are_few_and_short(tmp_path):
     rows = [{**row, "query": row["query"] + "y" * 5000} for row in tool_rows(range(60))]
     samples = str(written(tmp_path / "train.jsonl", rows))
-    run_and_save(RunConfig(name="long", data=DataConfig(train=(samples,)), encoder="hash"), tmp_path / "run")
+    save_run(RunConfig(name="long", data=DataConfig(train=(samples,)), encoder="hash"), tmp_path / "run")
     lines = [json.loads(line) for line in (tmp_path / "run" / "examples.jsonl").read_text().splitlines()]
     assert 0 < len(lines) <= 20
     assert max(len(line["query"]) for line in lines) == 2000
@@ -482,18 +475,18 @@ def test_the_style_of_a_page_is_the_one_its_policy_allows(made):
 
 
 def test_the_leaderboard_names_the_metric_of_its_interval_and_a_directory_only_where_names_do_not_tell(made, tmp_path):
-    page = report_of([made / "runs"])
+    page = page_of([made / "runs"])
     assert ">95 % MRR</th>" in page
     assert ">directory</th>" not in page
     shutil.copytree(made / "runs", tmp_path / "runs")
     board = json.loads((tmp_path / "runs" / "leaderboard.json").read_text())
     board["rows"][0]["directory"] = "elsewhere"
     (tmp_path / "runs" / "leaderboard.json").write_text(json.dumps(board))
-    assert ">elsewhere</td>" in report_of([tmp_path / "runs"])
+    assert ">elsewhere</td>" in page_of([tmp_path / "runs"])
 
 
 def test_the_conclusions_of_a_bench_have_their_figures(made):
-    page = report_of([made / "bench"])
+    page = page_of([made / "bench"])
     assert "Best quality: hash, ndcg@10 0.700 in 2 ms a query." in page
     assert "Lowest latency: bm25, ndcg@10 0.500 in 0.1 ms a query." in page
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.config.run import RunConfig
+from ltr import Groups, RunConfig, read_groups, reranker
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.config import DataConfig
-from ltr.data.groups import Groups, read_groups
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
 from ltr.experiments.evaluate_router import evaluate_router
@@ -21,8 +19,9 @@ from ltr.experiments.single_run import run_and_save
 from ltr.features.tokenization import stemmed_words
 from ltr.rerankers.bm25 import Bm25
 from ltr.rerankers.documents import Documents, collection, document_texts, labels_by_key, queries_with_documents
-from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting, checked_scores, registered_spelling, reranker
+from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting, checked_scores, registered_spelling
 from tests.builders import graph_lines, tool_lines, write_lines
+from tests.made import DataConfig
 
 ANSWERING = """
 import json, sys
@@ -196,7 +195,7 @@ def documents_of(name, texts):
 
 
 def test_a_model_scores_as_evaluate_does(run, choose, setting, groups):
-    from ltr.serving.router import load
+    from ltr import load
 
     opened = choose("model:RUN").opened(setting)
     ours = np.concatenate([opened(each.query, each.documents) for each in queries_with_documents(groups)])

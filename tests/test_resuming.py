@@ -12,17 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
+from ltr import RunConfig, TrainConfig, fit, run_batch
 from ltr.errors import FileError, ResumeError, RunError, UsageError
-from ltr.experiments.batch import BatchOptions, planned, run_batch
+from ltr.experiments.batch import BatchOptions, planned
 from ltr.experiments.single_run import run_and_save
-from ltr.training.config import TrainConfig
 from ltr.training.epochs_and_progress import Progress
-from ltr.training.fit import fit
 from tests.builders import tool_lines, write_lines
 from tests.faults import in_fork
-from tests.made import tool_rows, written
+from tests.made import DataConfig, tool_rows, written
 
 UNLIKE = ("run.json", "log.jsonl")  # they tell the time
 

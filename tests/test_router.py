@@ -7,15 +7,11 @@ from pathlib import Path
 import pytest
 
 import ltr
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
+from ltr import RunConfig, load, read_groups
 from ltr.errors import FileError, UsageError
 from ltr.experiments.evaluate_router import evaluate_router
-from ltr.experiments.single_run import run_and_save
-from ltr.serving.router import load
 from ltr.training.softmax import softmax
-from tests.made import WORDS, graph_rows, tool_rows, written
+from tests.made import WORDS, DataConfig, graph_rows, save_run, tool_rows, written
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +20,7 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("routing")
     for name, rows in (("tools", tool_rows(range(25))), ("graphs", graph_rows(range(25)))):
         samples = written(home / f"{name}.jsonl", rows)
-        run_and_save(RunConfig(data=DataConfig(train=str(samples))), home / name)
+        save_run(RunConfig(data=DataConfig(train=str(samples))), home / name)
     return home
 
 

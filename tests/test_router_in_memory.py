@@ -15,18 +15,15 @@ import pydantic
 import pytest
 
 import ltr
-from ltr.config.run import RunConfig
+from ltr import RunConfig
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.config import DataConfig
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import DataError, UsageError
-from ltr.experiments.single_run import run_and_save
-from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES
 from ltr.files.cache_directory import cache_directory
 from ltr.serving import prepared_tools, router
-from tests.made import graph_rows, tool_rows, written
+from tests.made import DataConfig, graph_rows, save_run, tool_rows, written
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 QUERIES = ["what is the weather?", "send a mail, then book a flight", "news of today", "?"]
@@ -78,10 +75,10 @@ def home(tmp_path_factory):
     """Runs: the recommended columns, with those of the specification that encode texts, and graphs."""
     home = tmp_path_factory.mktemp("in-memory")
     samples = written(home / "tools.jsonl", tool_rows(range(25)))
-    features = (*ALL["tool"], "tool.rel", "tool.hist", "tool.coop")
-    run_and_save(RunConfig(data=DataConfig(train=str(samples)), features=features, encoder="hash"), home / "tools")
+    features = ("recommended", "tool.rel", "tool.hist", "tool.coop")
+    save_run(RunConfig(data=DataConfig(train=str(samples)), features=features, encoder="hash"), home / "tools")
     graphs = written(home / "graphs.jsonl", graph_rows(range(25)))
-    run_and_save(RunConfig(data=DataConfig(train=str(graphs))), home / "graphs")
+    save_run(RunConfig(data=DataConfig(train=str(graphs))), home / "graphs")
     return home
 
 

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.experiments.single_run import run_and_save
+from ltr import RunConfig
 from ltr.reporting.run_page import run_page
 from ltr.storage.run_contents import read_run, write_run
-from tests.made import tool_rows, written
+from tests.made import DataConfig, save_run, tool_rows, written
 
 WRITTEN = (
     "config.yaml",
@@ -27,7 +25,7 @@ def home(tmp_path_factory):
     """A run of the tools."""
     home = tmp_path_factory.mktemp("run_files")
     samples = str(written(home / "s.jsonl", tool_rows(range(25))))
-    run_and_save(RunConfig(data=DataConfig(train=(samples,)), encoder="hash"), home / "run")
+    save_run(RunConfig(data=DataConfig(train=(samples,)), encoder="hash"), home / "run")
     return home / "run"
 
 

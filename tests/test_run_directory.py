@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
+from ltr import RunConfig, load, read_groups
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import refuse_output
 from ltr.experiments.router_catalogue import tools_to_rank
 from ltr.experiments.single_run import run_and_save
-from ltr.serving.router import load
 from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 from tests import warm
-from tests.made import ENVIRONMENT, WORDS, process, tool_rows, written
+from tests.made import ENVIRONMENT, WORDS, DataConfig, process, save_run, tool_rows, written
 
 
 def test_the_record_comes_last_and_its_checksums_fit(trained):
@@ -42,7 +39,7 @@ def test_the_record_says_what_was_read(trained):
 def test_the_record_names_catalogues_too(tmp_path):
     samples = written(tmp_path / "train.jsonl", tool_rows(range(25)))
     tools = written(tmp_path / "tools.jsonl", [{"name": f"get_{word}", "description": "rain or sun"} for word in WORDS])
-    run_and_save(RunConfig(data=DataConfig(train=str(samples), tools=str(tools))), tmp_path / "run")
+    save_run(RunConfig(data=DataConfig(train=str(samples), tools=str(tools))), tmp_path / "run")
     record = json.loads((tmp_path / "run" / "run.json").read_bytes())
     assert [each["path"] for each in record["inputs"]] == ["../train.jsonl", "../tools.jsonl"]
 
@@ -63,7 +60,7 @@ def test_a_file_at_home_is_named_from_there_in_a_run_elsewhere(tmp_path, monkeyp
     monkeypatch.setenv("HOME", str(tmp_path / "alice"))
     samples = written(tmp_path / "alice" / "train.jsonl", tool_rows(range(25)))
     for place, told in (("runs", "~/train.jsonl"), ("alice", "../train.jsonl")):
-        run_and_save(RunConfig(data=DataConfig(train=str(samples))), tmp_path / place / "a")
+        save_run(RunConfig(data=DataConfig(train=str(samples))), tmp_path / place / "a")
         assert json.loads((tmp_path / place / "a" / "run.json").read_bytes())["inputs"][0]["path"] == told
 
 
@@ -71,7 +68,7 @@ def test_paths_lead_from_where_a_linked_directory_really_is(tmp_path):
     samples = written(tmp_path / "train.jsonl", tool_rows(range(25)))
     (tmp_path / "far" / "away").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "far" / "away")
-    run_and_save(RunConfig(data=DataConfig(train=str(samples))), tmp_path / "link" / "run")
+    save_run(RunConfig(data=DataConfig(train=str(samples))), tmp_path / "link" / "run")
     assert "train: ../../../train.jsonl\n" in (tmp_path / "link" / "run" / "config.yaml").read_text()
 
 
@@ -146,7 +143,7 @@ def test_where_nothing_can_be_written_is_known_before_the_work(tmp_path):
 
 def test_a_failed_run_leaves_the_old_one(trained, tmp_path):
     home, samples = tmp_path / "run", written(tmp_path / "train.jsonl", tool_rows(range(25)))
-    run_and_save(RunConfig(data=DataConfig(train=str(samples))), home)
+    save_run(RunConfig(data=DataConfig(train=str(samples))), home)
     before = contents(home)
     samples.write_text("{}")
     with pytest.raises(DataError):

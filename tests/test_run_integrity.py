@@ -2,15 +2,12 @@
 
 import pytest
 
-from ltr.audit.run_integrity import audit_run
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
+from ltr import RunConfig, TrainConfig, audit_run
 from ltr.errors import FileError
-from ltr.experiments.single_run import run_and_save
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.record_reader import read_record
-from ltr.training.config import TrainConfig
 from tests.builders import tool_lines, write_lines
+from tests.made import DataConfig, save_run
 
 
 @pytest.fixture
@@ -18,7 +15,7 @@ def run(tmp_path, filled):
     def run_of_tools():
         samples = write_lines(tmp_path / "s.jsonl", tool_lines())
         config = RunConfig(data=DataConfig(train=str(samples)), encoder="hash", train=TrainConfig(trainer="newton"))
-        run_and_save(config, tmp_path / "run")
+        save_run(config, tmp_path / "run")
 
     filled(tmp_path, run_of_tools)
     return tmp_path / "run"

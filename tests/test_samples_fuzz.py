@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ltr.data.groups import read_groups
+from ltr import read_groups
 from ltr.errors import LtrError, SampleError
 from ltr.files.atomic_write import write_bytes
 from ltr.files.reading import zstd_module

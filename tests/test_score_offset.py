@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+from ltr import TrainConfig, fit
 from ltr.errors import ArrayError
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.fit import fit
 from ltr.training.group_sample import sampled
 from ltr.training.l2_path import exact_path
 from ltr.training.objective import cluster_slopes, derivatives, slope

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.contract
+
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 CONTRIBUTING = SCRIPTS.parent / "CONTRIBUTING.md"
 FAMILIES = {"bench": "benchmarks", "study": "studies", "stress": "stresses"}

@@ -11,6 +11,8 @@ import pytest
 import ltr
 from tests.made import WORDS, tool_rows, written
 
+pytestmark = pytest.mark.contract
+
 DOCUMENT = (Path(__file__).parent.parent / "docs" / "serving.md").read_text(encoding="utf-8")
 SECTION = DOCUMENT.partition("## Inside an agent")[2].partition("\n## ")[0]
 PLAIN, OPENAI = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)

@@ -6,18 +6,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.config import DataConfig
+from ltr import RunConfig, TrainConfig, run
 from ltr.data.splits import fold_borders, fold_indices, trace_digests
 from ltr.errors import DataError, UsageError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.pipeline import run
 from ltr.experiments.shard_cross_validation import SideOfFold
 from ltr.experiments.shard_run import learn_shards, run_shards
 from ltr.storage.plain_or_featurized_samples import read
 from ltr.storage.sharded_columns import open_columns
-from ltr.training.config import TrainConfig
-from tests.made import WORDS, tool_rows, written
+from tests.made import WORDS, DataConfig, EvaluateConfig, tool_rows, written
 
 FEATURES = ("tool.rel", "tool.hist", "tool.proto")
 

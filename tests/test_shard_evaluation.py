@@ -6,24 +6,20 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.config.run import EvaluateConfig, RunConfig
-from ltr.data.config import DataConfig
+from ltr import RunConfig, evaluate, measure, rank, run
 from ltr.data.groups import select
 from ltr.errors import UsageError
-from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities
 from ltr.evaluation.metrics.classification_counts import CandidateCounts, added, first_calibration_of
-from ltr.evaluation.metrics.registry import MEASURES, measure, named
-from ltr.evaluation.ranking import rank
+from ltr.evaluation.metrics.registry import MEASURES, named
 from ltr.experiments.evaluate_router import evaluate_router, keep_evaluation
-from ltr.experiments.pipeline import run
 from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
 from ltr.results.hits_and_mistakes_by_tool import by_tool, tool_records
 from ltr.results.metrics_record import metrics_record
 from ltr.storage.columns_file import load_columns, save_columns
 from ltr.storage.sharded_columns import new_columns, open_columns
 from tests.builders import tool_lines
-from tests.made import written
+from tests.made import DataConfig, EvaluateConfig, written
 
 CANDIDATES = (
     "auc",

@@ -7,18 +7,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
+from ltr import RunConfig, TrainConfig, run
 from ltr.data.groups import select
 from ltr.errors import FileError, UsageError
-from ltr.experiments.pipeline import run
 from ltr.experiments.single_run import run_and_save
 from ltr.files.content_digests import digest_file
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.storage.columns_file import load_columns
 from ltr.storage.sharded_columns import new_columns, open_columns
-from ltr.training.config import TrainConfig
-from tests.made import tool_rows, written
+from tests.made import DataConfig, tool_rows, written
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups
+from ltr import read_groups
 from ltr.data.shards import sample_shards
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, DiskError, FileError, LtrError

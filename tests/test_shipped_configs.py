@@ -7,8 +7,8 @@ from typing import get_type_hints
 
 import pytest
 
+from ltr import RunConfig, load_config
 from ltr.benchmark.config import BenchConfig, BenchEntry, load_bench
-from ltr.config.run import RunConfig, load_config
 from ltr.features.presets import ALL, RECOMMENDED
 from ltr.features.registry import FEATURES
 

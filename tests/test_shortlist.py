@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.config.run import RunConfig
+from ltr import RunConfig
 from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.config import DataConfig
 from ltr.data.tool_texts import ToolText
 from ltr.encoders.cached_encoder import CachedEncoder
-from ltr.experiments.single_run import run_and_save
 from ltr.features.crossfit import fit_features
 from ltr.features.precomputed_tables import ToolList
 from ltr.features.presets import ALL
@@ -19,7 +17,7 @@ from ltr.features.registry import FeatureConfig
 from ltr.serving import prepared_tools, router, shortlist
 from ltr.serving.shortlist import Shortlist, learned_tools
 from tests.builders import LetterEncoder
-from tests.made import tool_rows, written
+from tests.made import DataConfig, save_run, tool_rows, written
 
 QUERIES = ["what is the weather?", "send a mail, then book a flight", "tool 17"]
 
@@ -29,7 +27,7 @@ def home(tmp_path_factory):
     """A run with the recommended columns."""
     home = tmp_path_factory.mktemp("cut")
     samples = written(home / "tools.jsonl", tool_rows(range(25)))
-    run_and_save(RunConfig(data=DataConfig(train=str(samples)), features=ALL["tool"], encoder="hash"), home / "tools")
+    save_run(RunConfig(data=DataConfig(train=str(samples)), features=ALL["tool"], encoder="hash"), home / "tools")
     return home
 
 

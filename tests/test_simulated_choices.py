@@ -10,6 +10,8 @@ import pytest
 from tests import warm
 from tests.made import written
 
+pytestmark = pytest.mark.contract
+
 TRUE_W = np.array([1.6, 0.8])
 TOOLS, QUERIES, OFFERED, NAMED = 60, 1500, 8, 6
 COLUMNS = """

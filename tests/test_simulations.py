@@ -10,6 +10,8 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "scripts"))
 
 from studies import coverage
 
+pytestmark = pytest.mark.contract
+
 SEED = 20_260_101
 
 

@@ -1,8 +1,7 @@
 import pytest
 
-from ltr.config.run import load_config
+from ltr import load_config, run
 from ltr.errors import UsageError
-from ltr.experiments.pipeline import run
 from ltr.experiments.starter import FILES, write_starter
 
 

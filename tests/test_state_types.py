@@ -5,17 +5,13 @@ import warnings
 import numpy as np
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
+from ltr import RunConfig, TrainConfig, feature, load, read_groups, run
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.registry import ENCODERS
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import StoredVectors, stacked_rows
 from ltr.errors import DataError, FileError
-from ltr.experiments.pipeline import run
-from ltr.experiments.single_run import run_and_save
-from ltr.features.registry import FEATURES, feature
+from ltr.features.registry import FEATURES
 from ltr.features.text_tables import text_table
 from ltr.files.learned_state_types import (
     NOTHING,
@@ -31,10 +27,8 @@ from ltr.files.learned_state_types import (
     refuse_other_type,
 )
 from ltr.plugins import OURS
-from ltr.serving.router import load
-from ltr.training.config import TrainConfig
 from tests.builders import LetterEncoder
-from tests.made import ROWS, written
+from tests.made import ROWS, DataConfig, save_run, written
 from tests.mutations import read_model, tracebacks, write_model
 
 MUTATIONS = 25  # of each model; 2,500 of them were run once
@@ -52,7 +46,7 @@ def trained(request, tmp_path_factory):
         features = tuple(name for name in FEATURES.names() if FEATURES[name].kind == kind and FEATURES[name].learner)
         settings = {"encoder": encoder, "train": TrainConfig(trainer="newton")}
         config = RunConfig(data=DataConfig(train=str(train)), features=features, **settings)
-        run_and_save(config, directory / "run")
+        save_run(config, directory / "run")
         yield directory, read_groups(str(train)).candidates
 
 

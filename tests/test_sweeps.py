@@ -2,11 +2,10 @@
 
 import pytest
 
-from ltr.config.run import RunConfig, load_config
-from ltr.config.sweeps import run_name, sweep
-from ltr.data.config import DataConfig
+from ltr import RunConfig, load_config, run, sweep
+from ltr.config.sweeps import run_name
 from ltr.errors import ConfigError, UsageError
-from ltr.experiments.pipeline import run
+from tests.made import DataConfig
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
+from ltr import TrainConfig, fit
 from ltr.training.targets import targets
 from tests.oracles import naive_descent, random_groups
 

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ltr import rank
 from ltr.arrays import groups_of
 from ltr.errors import UsageError
 from ltr.evaluation.metrics.tie_blocks import tie_blocks
-from ltr.evaluation.ranking import Ties, order, rank
+from ltr.evaluation.ranking import Ties, order
 from ltr.evaluation.tied_ranks import COUNTED, TieOrder, _by_counting, _by_sorting, tied_ranks
 
 

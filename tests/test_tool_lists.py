@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ltr.data.catalogues.tools import read_tools
+from ltr import read_tools
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError
 

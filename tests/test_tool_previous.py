@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups, select
+from ltr import read_groups
+from ltr.data.groups import select
 from ltr.features import tool_after_previous
 from ltr.features.registry import FeatureConfig
 from ltr.features.text_tables import table_texts

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.data.groups import read_groups, select
+from ltr import read_groups
+from ltr.data.groups import select
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.hashed_ngrams import HashEncoder

@@ -2,9 +2,10 @@
 
 import pytest
 
+from ltr import TrainConfig, fit
 from ltr.errors import UsageError
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
+
+pytestmark = pytest.mark.contract
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from ltr import TrainConfig, fit
 from ltr.engines.engine import IN_PROCESS
 from ltr.errors import DataError, UsageError
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
 from ltr.training.feature_products import Products
-from ltr.training.fit import fit
 from ltr.training.fit_result import Optimum
 from ltr.training.l2_path import exact_path
 from ltr.training.nonlinear_terms_of_shards import _sample, shard_terms

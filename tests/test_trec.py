@@ -1,5 +1,6 @@
 """TREC runs and qrels, rule by rule, and against trec_eval's rules written out over dictionaries."""
 
+import json
 import random
 from dataclasses import replace
 from math import log2
@@ -8,15 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.config.run import EvaluateConfig, RunConfig
 from ltr.data.importers.packed_tokens import as_tokens, as_words, token_hashes
 from ltr.data.importers.trec_files import read_qrels, read_trec_run
 from ltr.data.importers.trec_runs_with_qrels import match_qrels, read_ranked
 from ltr.data.importers.whitespace_columns import LONGEST_TOKEN
 from ltr.errors import DataError, SampleError
-from ltr.results.evaluated_ranking import evaluate_run
-from tests.stored import flat_metrics as metrics
-from tests.stored import stored_queries
+from tests.made import told
 
 METRICS = ("hit@1", "precision@5", "recall@5", "recall@1000", "ndcg", "ndcg@10", "map", "map@5")
 RUN = "301 Q0 d1 1 0.9 tag\n301 Q0 d2 2 0.5 tag\n302 Q0 d3 1 7 tag\n"
@@ -31,12 +29,21 @@ def written(directory, run=RUN, qrels=QRELS):
 
 
 def measured(directory, run=RUN, qrels=QRELS, ties="trec", *, complete=False):
-    config = RunConfig(evaluate=EvaluateConfig(metrics=METRICS, ties=ties, no_relevant="zero"))
-    return evaluate_run(*written(directory, run, qrels), config, complete=complete, hash_topics=True)
+    """What `ltr evaluate --run` says of a run, and the records that it keeps."""
+    run, qrels = written(directory, run, qrels)
+    flags = ["--metrics", ",".join(METRICS), "--ties", ties, "--hash-topics", *(["--complete"] if complete else [])]
+    kept = [*flags, "-o", directory / "kept", "--overwrite", "--format", "json"]
+    return json.loads(told("evaluate", "--run", run, "--qrels", qrels, *kept))
 
 
 def means(directory, run=RUN, qrels=QRELS, ties="trec"):
-    return measured(directory, run, qrels, ties).evaluation.means
+    found = measured(directory, run, qrels, ties)
+    return {name: found[name] for name in ("mrr", *METRICS)}
+
+
+def records_in(directory):
+    lines = (directory / "kept" / "per_query.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def mrr(directory, run=RUN, qrels=QRELS, ties="trec"):
@@ -64,8 +71,8 @@ def test_columns_after_the_last_are_let_be(tmp_path):
 
 def test_a_topic_that_begins_with_a_hash_counts_as_any_other(tmp_path):
     run = "#1 Q0 d1 1 3 t\n#1 Q0 d2 2 2 t\n2 Q0 d1 1 1 t\n"
-    found = measured(tmp_path, run, "#1 0 d2 1\n2 0 d1 1\n").evaluation
-    assert (found.means["mrr"], found.num_queries) == ((1 / 2 + 1) / 2, 2)
+    found = measured(tmp_path, run, "#1 0 d2 1\n2 0 d1 1\n")
+    assert (found["mrr"], found["num_queries"]) == ((1 / 2 + 1) / 2, 2)
 
 
 def test_a_hash_inside_an_id_is_part_of_it(tmp_path):
@@ -96,18 +103,18 @@ def test_a_negative_grade_is_no_judgement(tmp_path):
 
 @pytest.mark.parametrize("grade", [0, -2])
 def test_a_topic_judged_without_a_right_document_counts_zero(tmp_path, grade):
-    found = measured(tmp_path, RUN + "303 Q0 d9 1 1 t\n", QRELS + f"303 0 d9 {grade}\n").evaluation
-    assert (found.means["mrr"], found.num_queries, found.num_no_relevant) == ((1 / 2 + 1 + 0) / 3, 3, 1)
+    found = measured(tmp_path, RUN + "303 Q0 d9 1 1 t\n", QRELS + f"303 0 d9 {grade}\n")
+    assert (found["mrr"], found["num_queries"], found["num_no_relevant"]) == ((1 / 2 + 1 + 0) / 3, 3, 1)
 
 
 @pytest.mark.parametrize("extra, line", [("301 Q0 d2 9 0.1 tag\n", 4), ("#1 Q0 d1 1 1 t\n\n301 Q0 d1 9 0.1 tag\n", 6)])
 def test_a_document_that_stands_twice_in_a_topic_of_the_run_is_refused(tmp_path, extra, line):
-    with pytest.raises(SampleError, match=rf"x\.run:{line}: document 'd[12]' stands in line [12] for the same topic"):
+    with pytest.raises(DataError, match=rf"x\.run:{line}: document 'd[12]' stands in line [12] for the same topic"):
         mrr(tmp_path, RUN + extra)
 
 
 def test_a_document_that_stands_twice_in_a_topic_of_the_qrels_is_refused(tmp_path):
-    with pytest.raises(SampleError, match=r"x\.qrels:3: document 'd3' stands in line 2"):
+    with pytest.raises(DataError, match=r"x\.qrels:3: document 'd3' stands in line 2"):
         mrr(tmp_path, RUN, QRELS + "302 0 d3 0\n")
 
 
@@ -117,25 +124,26 @@ def test_a_document_may_stand_in_several_topics(tmp_path):
 
 def test_topics_without_qrels_are_ignored_and_counted(tmp_path):
     found = measured(tmp_path, RUN + "999 Q0 d1 1 5 tag\n998 Q0 d1 1 5 tag\n")
-    assert (found.evaluation.means["mrr"], found.counts["num_ignored"]) == (3 / 4, 2)
+    assert (found["mrr"], found["num_ignored"]) == (3 / 4, 2)
 
 
 def test_topics_that_the_run_misses_are_left_out_and_counted(tmp_path):
     found = measured(tmp_path, RUN, "300 0 d1 1\n" + QRELS + "303 0 d1 1\n304 0 d1 0\n")
-    assert found.evaluation.means["mrr"] == (1 / 2 + 1) / 2
-    assert (found.counts["num_missing"], found.evaluation.num_queries) == (3, 2)
+    assert found["mrr"] == (1 / 2 + 1) / 2
+    assert (found["num_missing"], found["num_queries"]) == (3, 2)
 
 
 def test_topics_that_the_run_misses_count_zero_in_a_complete_evaluation(tmp_path):
     found = measured(tmp_path, RUN, "300 0 d1 1\n" + QRELS + "303 0 d1 1\n304 0 d1 0\n", complete=True)
-    assert found.evaluation.means["mrr"] == (0 + 1 / 2 + 1 + 0 + 0) / 5
-    assert (found.counts["num_missing"], found.evaluation.num_queries) == (3, 5)
+    assert found["mrr"] == (0 + 1 / 2 + 1 + 0 + 0) / 5
+    assert (found["num_missing"], found["num_queries"]) == (3, 5)
 
 
 def test_a_run_that_answers_no_topic_of_the_qrels_is_refused_and_scores_zero_in_a_complete_evaluation(tmp_path):
     with pytest.raises(DataError, match=r"x\.run: no topic of .*x\.qrels stands in it"):
         measured(tmp_path, "9 Q0 d 1 1 t\n")
-    assert set(measured(tmp_path, "9 Q0 d 1 1 t\n", complete=True).evaluation.means.values()) == {0.0}
+    found = measured(tmp_path, "9 Q0 d 1 1 t\n", complete=True)
+    assert {found[name] for name in ("mrr", *METRICS)} == {0.0}
 
 
 def test_right_documents_that_were_not_retrieved_count_among_all(tmp_path):
@@ -153,15 +161,16 @@ def test_the_five_tie_rules_can_be_asked_for(tmp_path):
 
 def test_shuffling_the_lines_of_a_run_changes_nothing(tmp_path):
     run, qrels = random_files(random.Random(4))
-    before = metrics(measured(tmp_path, "".join(run), "".join(qrels)))
+    before = measured(tmp_path, "".join(run), "".join(qrels))
     for seed in range(3):
         random.Random(seed).shuffle(run)
-        after = metrics(measured(tmp_path, "".join(run), "".join(qrels)))
+        after = measured(tmp_path, "".join(run), "".join(qrels))
         assert after == before
 
 
 def test_the_record_of_a_missed_topic_has_nothing_ranked(tmp_path):
-    records = stored_queries(measured(tmp_path, RUN, QRELS + "303 0 d8 1\n", complete=True))
+    measured(tmp_path, RUN, QRELS + "303 0 d8 1\n", complete=True)
+    records = records_in(tmp_path)
     assert [record["rank"] for record in records] == [2, 1, None]
     missed = records[2]
     assert (missed["true_candidate"], missed["predicted_candidate"], missed["top3_candidates"]) == ("d8", None, [])
@@ -214,7 +223,7 @@ def one_topic(gains, ideal):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_numbers_are_trec_evals(tmp_path, seed, complete):
     run, qrels = random_files(random.Random(seed))
-    found = measured(tmp_path, "".join(run), "".join(qrels), complete=complete).evaluation.means
+    found = measured(tmp_path, "".join(run), "".join(qrels), complete=complete)
     names = ("mrr", "map", "recall@5", "precision@5", "ndcg")
     assert [found[name] for name in names] == pytest.approx(trec_eval(run, qrels, complete=complete), abs=1e-12)
 
@@ -228,9 +237,8 @@ def test_the_numbers_are_pytrec_evals_where_no_score_is_tied(tmp_path):
         theirs = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(truth), {"recip_rank", "map"}).evaluate(
             pytrec_eval.parse_run(ours)
         )
-    records = {
-        record["trace_id"]: record for record in stored_queries(measured(tmp_path, "".join(run), "".join(qrels)))
-    }
+    measured(tmp_path, "".join(run), "".join(qrels))
+    records = {record["trace_id"]: record for record in records_in(tmp_path)}
     assert records.keys() == theirs.keys()
     for topic, values in theirs.items():
         assert records[topic]["reciprocal_rank"] == pytest.approx(values["recip_rank"], abs=1e-12)

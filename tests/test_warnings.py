@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ltr.config.run import RunConfig
-from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
+from ltr import RunConfig, read_groups, run
 from ltr.experiments.evaluate_router import evaluate_router
-from ltr.experiments.pipeline import run
-from tests.made import PARTLY_SEEN, SEEN, tool_rows, written
+from tests.made import PARTLY_SEEN, SEEN, DataConfig, tool_rows, written
 
 
 def bare(rows, texts_as=None):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.config.run import RunConfig
+from ltr import RunConfig
 from ltr.errors import UsageError
 from ltr.experiments import whole_catalogue_evaluation
 from ltr.experiments.evaluate_router import evaluate_router

@@ -1,4 +1,7 @@
-"""Processes that are forked from one that has loaded what they need: else each would load it anew."""
+"""What makes tests quick, and the only helper that knows the inside of ltr: without it they test the same, slower.
+
+Processes are forked from one that has loaded what they need: else each would load it anew.
+"""
 
 import gc
 import os
@@ -10,6 +13,7 @@ from multiprocessing.forkserver import _forkserver as server
 from pathlib import Path
 from subprocess import CompletedProcess
 
+from ltr.cli.commands import CommandTable
 from ltr.engines import process_pool
 from tests.made import ENVIRONMENT
 
@@ -30,8 +34,14 @@ LOADED = [
     ),
     *("jinja2", "numpy.ma", "pydantic.dataclasses", "scipy.optimize", "typer._adapters"),  # what those load late
 ]
+BUILT = {}  # the commands of ltr, which each run in this process would build anew
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.warm", *LOADED])
+
+
+def build_once(monkeypatch):
+    """Let the command line keep what Typer makes of its commands."""
+    monkeypatch.setattr(CommandTable, "__init__", lambda table: setattr(table, "_built", BUILT))
 
 
 class Warm:
