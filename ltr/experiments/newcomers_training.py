@@ -44,20 +44,21 @@ def with_newcomers(router: Router, prepared: Prepared, train: TrainConfig) -> tu
     out traces, with a fifth of the tools held out of each fold. Queries for tools held out weigh a tenth of all.
     """
     groups, nothing = prepared.groups, np.empty((len(prepared.phi), 0))
-    if not train.newcomers or router.kind != "tool" or prepared.features is None:
+    features = None if groups.candidates.features is not None else prepared.features
+    if not train.newcomers or router.kind != "tool" or features is None:
         return router, nothing
     added = tuple(name for name in (NEAR, *NEWCOMERS) if name not in prepared.names)
-    held = _held_out(router, prepared.features, groups)
+    held = _held_out(router, features, groups)
     number = sum(int(one.is_held.sum()) for one in held)
     if number < FEWEST:
         return router, nothing
     learned = _fitted(held, train, len(groups.candidates.trace_ids))
     configs = tuple(map(FeatureConfig, (NEAR, *NEWCOMERS)))
-    features, phi = CrossFitting(configs, groups, prepared.features.encoder.name).fitted()
-    w = np.array([0.0] * (len(added) - len(NEWCOMERS)) + learned.tolist())
+    fitted, phi = CrossFitting(configs, groups, features.encoder.name).fitted()
     offset, slope = learned.tolist()
+    w = np.array([0.0, offset, slope][-len(added) :])  # where NEAR comes with them, it counts for newcomers alone
     record = NewcomersRecord(offset, slope, held_out=number, queries=sum(len(one.is_held) for one in held))
-    return _with_columns(router, features.only(*added), w, record), phi[:, -len(added) :]
+    return _with_columns(router, fitted.only(*added), w, record), phi[:, -len(added) :]
 
 
 def _held_out(router: Router, features: FittedFeatures, groups: Groups) -> list[HeldOut]:
