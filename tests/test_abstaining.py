@@ -281,7 +281,7 @@ def test_a_cut_takes_the_promise_away(tmp_path, samples, monkeypatch):
     router.save(tmp_path)
     loaded = ltr.load(tmp_path / "model.json", tools=[{"name": f"get_{n}", "description": "d"} for n in range(9)])
     unseen, warning = loaded.rank("what is the map?").warnings
-    assert unseen == "9 of 9 tools were never right in training: they are judged by their texts alone"
+    assert unseen == "9 of 9 tools were never right in training: little but their texts is known of them"
     assert warning == f"{serving.CUT}: probabilities are over that, and the promise of abstaining does not apply"
     plain = replace(loaded, abstain=None)
     assert plain.rank("what is the map?").warnings == (unseen, f"{serving.CUT}: probabilities are over that")

@@ -10,6 +10,8 @@ from ltr.errors import LtrError
 from tests.made import WORDS, tool_rows, written
 from tests.test_learning_from_outcomes import as_sample, first, outcomes, scores
 
+pytestmark = pytest.mark.contract
+
 TOOLS = [f"get_{word}" for word in WORDS]
 OFFERED = [{"name": name, "description": f"gives the {name[4:]} of a place"} for name in TOOLS]
 NEWS = {"query": "what is up in the world?", "right": "get_news"}

@@ -315,7 +315,7 @@ def test_featurising_is_told_on_stderr(cli):
 def test_featurising_few_traces_says_that_fewer_features_are_used(cli):
     written("few.jsonl", tool_rows(range(4)))
     cli.good("featurize", "few.jsonl", "-o", "x.npz", "-q", "--set", "features=[recommended]")
-    few = "warning: only 4 training traces: 4 of the 10 recommended features are used; all from 10 traces on\n"
+    few = "warning: only 4 training traces: 5 of the 11 recommended features are used; all from 10 traces on\n"
     assert cli.err.startswith(few)
 
 

@@ -121,7 +121,7 @@ def test_what_folds_choose_among_is_right_by_chance_where_all_is_chance(tmp_path
     assert choice["folds"] == 5
     assert len(choice["alternatives"]) > 15
     assert max(row["mrr"] for row in choice["alternatives"]) < by_chance + 0.2
-    assert choice["chosen"] == "tool.proto alone, l2 1 / traces"  # the simplest
+    assert choice["chosen"] == "tool.zero_shot alone, l2 1 / traces"  # the simplest
 
 
 @pytest.mark.parametrize("rule", ["best", "one_se"])

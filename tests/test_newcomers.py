@@ -1,10 +1,13 @@
 """Tools that were never right: learned by holding tools out, while the weights of the trained columns are held."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 import ltr
+from ltr.errors import UsageError
 from ltr.experiments import newcomers_training
 from ltr.features.presets import NEWCOMERS
 from tests.made import written
@@ -88,7 +91,7 @@ def test_the_two_weights_are_the_optimum_of_the_loss_on_what_was_held_out(files,
     monkeypatch.setattr(newcomers_training, "_fitted", lambda *inputs: seen.append(inputs) or learned(*inputs))
     router = trained(files).router
     ((held, _, traces),) = seen
-    is_new = np.concatenate([one.is_held for one in held])
+    is_new = np.concatenate([one.asks_for_missed for one in held])
     groups = [
         (one.newcomers[first:last], one.scores[first:last], one.groups.labels[first:last])
         for one in held
@@ -156,9 +159,54 @@ def test_where_most_tools_were_never_right_an_answer_says_so(run, tmp_path):
     run.router.save(home)
     tools = [{"name": name, "description": text} for name, text in (NEW | {"get_mail": "Get mail"}).items()]
     (warning,) = ltr.load(home, tools=tools).rank("mail").warnings
-    assert warning == "3 of 4 tools were never right in training: they are judged by their texts alone"
+    assert warning == "3 of 4 tools were never right in training: little but their texts is known of them"
 
 
 def test_too_few_queries_leave_the_run_as_it_is(tmp_path):
     train = written(tmp_path / "train.jsonl", lines(tuple(TEXTS)[:3], times=3))
     assert not set(NEWCOMERS) & set(trained((train, train)).router.names)
+
+
+def test_where_tools_were_drawn_scores_have_the_offset_that_training_adds(tmp_path, monkeypatch):
+    tools = [{"name": name, "description": text} for name, text in TEXTS.items()]
+    (tmp_path / "tools.json").write_text(json.dumps(tools))
+    right = [{key: row[key] for key in row if key != "tool_description"} for row in lines(times=8) if row["label"]]
+    train, seen = written(tmp_path / "train.jsonl", right), []
+    learned = newcomers_training._fitted
+    monkeypatch.setattr(newcomers_training, "_fitted", lambda *inputs: seen.extend(inputs[0]) or learned(*inputs))
+    settings = ["data.negatives=5", "encoder=hash", "features=[tool.name]", "train.choose=[]"]
+    config = [f"data.train={train}", f"data.tools={tmp_path / 'tools.json'}", "train.recipe=recommended", *settings]
+    router = ltr.run(ltr.load_config(None, config)).router
+    for one in seen:
+        candidates = one.groups.candidates
+        by_weights = router.w[0] * router.fitted.only("tool.name")(candidates)[:, 0]
+        added = one.scores - by_weights
+        np.testing.assert_allclose(added, -np.log(candidates.draws.probabilities), atol=0.5)
+        assert np.ptp(np.log(candidates.draws.probabilities)) > 0
+
+
+@pytest.mark.parametrize("named", [NEWCOMERS, NEWCOMERS[1:], NEWCOMERS[:1]])
+def test_a_config_that_names_the_columns_trains_them_as_others(files, named):
+    names = json.dumps(["tool.proto", "tool.zero_shot", *named])
+    router = trained(files, f"features={names}", "train.choose=[]").router
+    assert router.names == ("tool.proto", "tool.zero_shot", *named)
+    assert router.training.newcomers is None
+
+
+def test_the_catalogue_of_a_run_is_its_own_however_few_of_its_tools_were_right(run, tmp_path):
+    home = tmp_path / "run"
+    home.mkdir()
+    run.router.save(home)
+    others = [{"name": f"other_{number}", "description": f"Do thing {number}"} for number in range(300)]
+    tools = [{"name": name, "description": text} for name, text in TEXTS.items()] + others
+    (warning,) = ltr.load(home, tools=tools).rank("mail in Rome").warnings
+    assert warning.endswith("were never right in training: little but their texts is known of them")
+
+
+def test_outcomes_of_another_catalogue_are_not_learned_by_the_run(run, tmp_path):
+    home = tmp_path / "run"
+    home.mkdir()
+    run.router.save(home)
+    tools = [{"name": name, "description": text} for name, text in NEW.items()]
+    with pytest.raises(UsageError, match="the catalogue is another one than the run's"):
+        ltr.load(home, tools=tools).learn({"id": "a", "query": "a room", "right": "find_hotels"})

@@ -194,13 +194,13 @@ def test_group_weights_of_the_samples_reach_the_trainer(tools, tmp_path):
 
 def test_recommended_features_are_fewer_for_few_traces_and_the_run_says_so(tools, tmp_path):
     every = run(replace(tools, features=("recommended",)))
-    assert len(every.router.names) == 10
+    assert len(every.router.training.weights) == 11
     assert not any("recommended" in warning for warning in every.warnings)
     assert every.config.features == every.router.names
     few = write_lines(tmp_path / "few.jsonl", tool_lines(seed=3, traces=4))
     fewer = run(replace(with_data(tools, train=str(few)), features=("recommended",)))
     assert fewer.router.names == ("tool.proto", "tool.lift", "tool.clause_char", "tool.name")
-    told = "only 4 training traces: 4 of the 10 recommended features are used; all from 10 traces on"
+    told = "only 4 training traces: 5 of the 11 recommended features are used; all from 10 traces on"
     assert told in fewer.warnings
 
 

@@ -24,6 +24,7 @@ ORDERS = {
     "data/splits.py",  # traces by time, or by a hash of their id
     "training/l2_path.py",  # penalties, the largest first
     "data/groups.py",  # rows by group, where no score is known
+    "experiments/model_alternatives_on_folds.py",  # traces by a hash of their id
     "data/interleaved_traces.py",  # traces by their first line
     "data/contradictory_candidates.py",  # rows by group and name
     "files/mergeable_tables.py",  # keys

@@ -134,11 +134,11 @@ def _left_out(
         optima[key] = ws[int(np.argmax(train.l2s))]
         by_past = [[terms.scores(columns[:, places], w) for w in ws] for columns in offered.columns]
         left_out.losses[same] = np.mean([_losses(scores, offered.groups, train.targets) for scores in by_past], axis=0)
-        ranked = np.mean([_ranked(scores, offered.groups, threshold) for scores in by_past], axis=0)
-        left_out.hits[same], left_out.ranks[same] = ranked
+        ranks = np.mean([ranked(scores, offered.groups, threshold) for scores in by_past], axis=0)
+        left_out.hits[same], left_out.ranks[same] = ranks
         if served is not None:
             scores = [terms.scores(served.columns[0][:, places], w) for w in ws]
-            left_out.served[np.ix_(np.array(same), served.places)] = _ranked(scores, served.groups, threshold)[0]
+            left_out.served[np.ix_(np.array(same), served.places)] = ranked(scores, served.groups, threshold)[0]
     return left_out
 
 
@@ -185,7 +185,7 @@ def _losses(scores: Sequence[FloatArray], groups: Groups, targets: str) -> Float
     return np.array([group_losses(column, *inputs) for column in scores])
 
 
-def _ranked(scores: Sequence[FloatArray], groups: Groups, threshold: float) -> FloatArray:
+def ranked(scores: Sequence[FloatArray], groups: Groups, threshold: float) -> FloatArray:
     """Top-1 and precision of each group by each of the scores, ties by their expectation; 0 where none is right.
 
     The precision is the mean over right candidates of the share of right ones down to each: of one the reciprocal rank.

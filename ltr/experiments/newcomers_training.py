@@ -8,6 +8,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray
 from ltr.data.groups import Groups, select
+from ltr.experiments.sampling_correction import score_offset
 from ltr.experiments.training_columns import Prepared
 from ltr.features.crossfit import CrossFitting
 from ltr.features.fitted_features import FittedFeatures
@@ -21,22 +22,21 @@ from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 
 FOLDS = 5  # of traces; in each another fifth of the tools that were right is held out as well
-SHARE = 0.1  # that queries for tools held out have of all: beside those for tools that nobody had asked for before
+SHARE = 0.1  # of all, that queries for tools held out weigh; those for tools that are new anyway weigh as they are
 FEWEST = 10  # queries for a tool that was held out
-NEAR = "tool.zero_shot"  # what is known of a newcomer
+UNTRAINED = "tool.zero_shot"  # what is known of a newcomer
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
     """Queries as a training without their traces, and without some tools, scores them."""
 
-    scores: FloatArray  # by the weights that are held
+    scores: FloatArray  # by the weights that are held, with the offset of a draw
     newcomers: FloatArray  # (rows, 2): the columns NEWCOMERS
     groups: Groups
-    is_held: BoolArray  # (groups,): whether a right tool is among those held out, and was right in the other traces
+    asks_for_missed: BoolArray  # (groups,): for a tool that was held out, and right in the other traces
 
 
-@stage("newcomers")
 def with_newcomers(router: Router, prepared: Prepared, train: TrainConfig) -> tuple[Router, FloatArray]:
     """The router with the columns of newcomers, and these of the training rows, cross-fitted.
 
@@ -45,19 +45,27 @@ def with_newcomers(router: Router, prepared: Prepared, train: TrainConfig) -> tu
     """
     groups, nothing = prepared.groups, np.empty((len(prepared.phi), 0))
     features = None if groups.candidates.features is not None else prepared.features
-    if not train.newcomers or router.kind != "tool" or features is None:
+    if not train.newcomers or router.kind != "tool" or features is None or set(NEWCOMERS) & set(prepared.names):
         return router, nothing
-    added = tuple(name for name in (NEAR, *NEWCOMERS) if name not in prepared.names)
+    with stage("newcomers"):
+        return _learned(router, features, groups, train, nothing)
+
+
+def _learned(
+    router: Router, features: FittedFeatures, groups: Groups, train: TrainConfig, nothing: FloatArray
+) -> tuple[Router, FloatArray]:
+    """The same of features that read texts."""
+    added = tuple(name for name in (UNTRAINED, *NEWCOMERS) if name not in features.names)
     held = _held_out(router, features, groups)
-    number = sum(int(one.is_held.sum()) for one in held)
+    number = sum(int(one.asks_for_missed.sum()) for one in held)
     if number < FEWEST:
         return router, nothing
     learned = _fitted(held, train, len(groups.candidates.trace_ids))
-    configs = tuple(map(FeatureConfig, (NEAR, *NEWCOMERS)))
+    configs = tuple(map(FeatureConfig, (UNTRAINED, *NEWCOMERS)))
     fitted, phi = CrossFitting(configs, groups, features.encoder.name).fitted()
     offset, slope = learned.tolist()
-    w = np.array([0.0, offset, slope][-len(added) :])  # where NEAR comes with them, it counts for newcomers alone
-    record = NewcomersRecord(offset, slope, held_out=number, queries=sum(len(one.is_held) for one in held))
+    w = np.array([0.0, offset, slope][-len(added) :])  # where UNTRAINED comes with them, it counts for newcomers alone
+    record = NewcomersRecord(offset, slope, held_out=number, queries=sum(len(one.asks_for_missed) for one in held))
     return _with_columns(router, fitted.only(*added), w, record), phi[:, -len(added) :]
 
 
@@ -66,7 +74,7 @@ def _held_out(router: Router, features: FittedFeatures, groups: Groups) -> list[
     candidates = groups.candidates
     tool_folds = np.array([_fold(name) for name in candidates.name_texts], dtype=np.int64)
     trace_folds = np.array([_fold(name) for name in candidates.trace_ids], dtype=np.int64)[candidates.traces]
-    added = tuple(name for name in (NEAR, *NEWCOMERS) if name not in features.names)
+    added = tuple(name for name in (UNTRAINED, *NEWCOMERS) if name not in features.names)
     configs, held = (*features.configs, *map(FeatureConfig, added)), []
     for fold in range(FOLDS):
         is_right_held = (tool_folds[candidates.names] == fold) & (groups.labels > 0)
@@ -80,7 +88,8 @@ def _held_out(router: Router, features: FittedFeatures, groups: Groups) -> list[
         asked = select(groups, inside)
         phi = FittedFeatures("tool", configs, states, features.encoder)(asked.candidates)
         count = len(features.configs)
-        scores = router.scores(phi[:, :count])
+        scores, offset = router.scores(phi[:, :count]), score_offset(asked)
+        scores = scores if offset is None else scores + offset
         held.append(HeldOut(scores, phi[:, -len(NEWCOMERS) :], asked, asks_for_missed[inside]))
     return held
 
@@ -96,7 +105,7 @@ def _fitted(held: list[HeldOut], train: TrainConfig, traces: int) -> FloatArray:
     labels = np.concatenate([one.groups.labels for one in held])
     offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(one.groups.offsets) for one in held]))])
     weights = np.concatenate([_weights(one.groups) for one in held])
-    is_held = np.concatenate([one.is_held for one in held])
+    is_held = np.concatenate([one.asks_for_missed for one in held])
     weights[is_held] *= SHARE / (1 - SHARE) * weights[~is_held].sum() / weights[is_held].sum()
     plain = TrainConfig(trainer="newton", standardize=True, targets=train.targets, l2=1 / traces)
     return fit(phi, labels, offsets, plain, weights=weights, score_offset=scores).w

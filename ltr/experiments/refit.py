@@ -16,10 +16,8 @@ from ltr.data.none_of_these_groups import without_none
 from ltr.data.outcome_groups import all_told, beside, outcomes_once
 from ltr.errors import LtrError, RunError
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.ranking_measures import MRR
-from ltr.evaluation.ranking import rank
 from ltr.experiments.l2_choice import Settled
+from ltr.experiments.model_alternatives_on_folds import ranked
 from ltr.experiments.model_selection import chosen
 from ltr.experiments.newcomers_training import with_newcomers
 from ltr.experiments.pipeline import best_and_baselines, fitted, recorded, with_none_and_abstaining
@@ -28,7 +26,7 @@ from ltr.experiments.read_data import Loaded
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.training_columns import prepare
 from ltr.features.learned_states import fit_states
-from ltr.features.presets import RECOMMENDED
+from ltr.features.presets import NEWCOMERS, RECOMMENDED
 from ltr.features.registry import FEATURES
 from ltr.files.atomic_write import write_bytes
 from ltr.files.directory_lock import when_free
@@ -203,7 +201,8 @@ def counted_by_name(model: StoredModel, learned: Learned) -> tuple[list[int], tu
     if learned.has_texts or features is None or groups is None:
         return [], ()
     learning = [place for place, config in enumerate(features.configs) if FEATURES[config.name].learner]
-    silent = [place for place in learning if not FEATURES[features.configs[place].name].encodes]
+    reading = [place for place in learning if FEATURES[features.configs[place].name].encodes]
+    silent = [place for place in learning if place not in reading and features.names[place] not in NEWCOMERS]
     states = fit_states([features.configs[place] for place in silent], groups, features.encoder)
     counted = [place for place, state in zip(silent, states, strict=True) if is_alike(state, features.states[place])]
     return counted, tuple(features.names[place] for place in learning if place not in counted)
@@ -251,7 +250,8 @@ def learned_anew(
         router = refitted(given, on_progress, chooses=chooses)
         return router, router.training.groups if chooses else chosen_on
     router = corrected(Router.of(given.model), given.outcomes, given.learned.rarity)
-    judged = None if groups is None else reciprocal_ranks(uncorrected(router), groups)
+    threshold = given.held_config.evaluate.rel_threshold
+    judged = None if groups is None else precisions(uncorrected(router), groups, threshold)
     if judged is None or len(judged) < max(FEWEST, (1 + OLD) * chosen_on):
         return router, chosen_on
     trained = refitted(given, on_progress, chooses=True)
@@ -260,11 +260,11 @@ def learned_anew(
     return (trained, trained.training.groups) if best >= judged.mean() else (router, len(judged))
 
 
-def reciprocal_ranks(router: Router, groups: Groups) -> FloatArray:
-    """1 / rank of the right candidate of each group that can be trained on."""
-    ranking = rank(router.scores(router.phi(groups.candidates)), groups.offsets)
-    values = evaluate(ranking, groups.labels).values[MRR]
-    return values[~np.isnan(values) & (np.diff(groups.offsets) > 1)]
+def precisions(router: Router, groups: Groups, threshold: float) -> FloatArray:
+    """What folds judge by, of each group that can be trained on."""
+    judged = ranked([router.scores(router.phi(groups.candidates))], groups, threshold)[1, 0]
+    is_right = np.maximum.reduceat(groups.labels, groups.offsets[:-1]) >= threshold
+    return judged[is_right & (np.diff(groups.offsets) > 1)]
 
 
 def refitted(given: Given, on_progress: OnProgress = silent, *, chooses: bool = False) -> Router:

@@ -116,7 +116,9 @@ def column_of(config: FeatureConfig, candidates: Candidates, state: State | None
 def _in_list(config: FeatureConfig, raw: FloatArray, offsets: IntArray, state: State | None) -> FloatArray:
     """One number for each row of its numbers, (rows, width), and those of its list."""
     number = FEATURES[config.name].finish.number
-    return raw[:, 0] if number is None else number(raw, offsets, state)
+    if number is None:
+        return raw[:, 0]
+    return finite(config, number, call_feature(config, number, raw, offsets, state), (len(raw),))
 
 
 def multiplied(configs: Sequence[FeatureConfig], phi: FloatArray) -> FloatArray:
@@ -138,17 +140,21 @@ def raw_numbers(config: FeatureConfig, candidates: Candidates, state: State | No
         apart = replace(context, of_states={})  # of a fold: what is made of its state goes with it
         context = replace(apart, table=_prepared(config, tools, state, apart), tools=tool_of_row)
     values = call_feature(config, column, candidates, state, context)
-    if FEATURES[config.name].finish.width > 1:
-        return values
-    return checked(config, column, values, candidates)[:, np.newaxis]
+    rows, width = int(candidates.offsets[-1]), FEATURES[config.name].finish.width
+    return finite(config, column, values, (rows,) if width == 1 else (rows, width)).reshape(rows, width)
 
 
 def checked(config: FeatureConfig, function: Callable[..., Any], values: Any, candidates: Candidates) -> FloatArray:
     """What a function of the feature gave for candidates: one finite number for each."""
-    rows = int(candidates.offsets[-1])
-    is_plain = isinstance(values, np.ndarray) and values.shape == (rows,) and values.dtype.kind in "biuf"
+    return finite(config, function, values, (int(candidates.offsets[-1]),))
+
+
+def finite(config: FeatureConfig, function: Callable[..., Any], values: Any, shape: tuple[int, ...]) -> FloatArray:
+    """What a function of the feature gave: an array of finite numbers, of that shape."""
+    is_plain = isinstance(values, np.ndarray) and values.shape == shape and values.dtype.kind in "biuf"
     if not (is_plain and np.isfinite(values).all()):
-        problem = f"the feature {config.name} did not give one finite number for each of {rows} candidates"
+        numbers = "one finite number" if len(shape) == 1 else f"{shape[1]} finite numbers"
+        problem = f"the feature {config.name} did not give {numbers} for each of {shape[0]} candidates"
         raise DataError(f"{origin_prefix(function)}{problem}")
     column: FloatArray = values
     return column

@@ -94,10 +94,9 @@ def prepared_parts(tools: ToolList, state: State, context: Context) -> PreparedP
     return PreparedParts((words, letters, names, text_vectors(tools, None, context) if has_vectors else None))
 
 
-def weighted(raw: FloatArray, offsets: IntArray, state: State | None) -> FloatArray:
+def weighted(raw: FloatArray, offsets: IntArray, state: State) -> FloatArray:
     """Return the weighted sum of the parts, each but the name's divided by the largest of its list."""
-    weights = {} if state is None else state["weights"]
-    total = np.zeros(len(raw))
+    weights, total = state["weights"], np.zeros(len(raw))
     for place, part in enumerate(PARTS):
         if weight := weights.get(part, 0.0):
             total += weight * (raw[:, place] if place == NAME else beside_best(raw[:, place], offsets))

@@ -1,8 +1,8 @@
 """The tools that a router at work has met: what features prepared of each is computed once and shared by threads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from ltr.serving.tool_offer import Offer
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue
+
+Made = TypeVar("Made")
 
 MOST_TOOLS = 1 << 14  # held; a service that meets more of them starts anew
 MOST_OF_A_CUT = 6_000  # held where a large catalogue is cut: its shortlist needs memory as well
@@ -42,6 +44,7 @@ class PreparedTools(SharedByThreads):
         self._shortlist: tuple[ToolList, Shortlist] | None = None
         self._last: tuple[ToolList, Tables] | None = None  # of the own catalogue
         self._own: tuple[ToolCatalogue, Offer] | None = None
+        self._made: tuple[ToolCatalogue | None, Any] | None = None
 
     def __reduce__(self) -> tuple[type["PreparedTools"], tuple[()]]:
         return PreparedTools, ()
@@ -74,6 +77,15 @@ class PreparedTools(SharedByThreads):
             names, texts = zip(*rows, strict=True)
             new.tables(features, ToolList(names, texts))
         return new
+
+    def once(self, catalogue: "ToolCatalogue | None", make: Callable[[], Made]) -> Made:
+        """What is made of the router's own catalogue, made once."""
+        made = self._made
+        if made is None or made[0] is not catalogue:
+            with self.lock:
+                made = self._made = catalogue, make()
+        value: Made = made[1]
+        return value
 
     def own_offer(self, catalogue: "ToolCatalogue", objects: tuple[object, ...]) -> Offer:
         """The offer of the router's own catalogue, made once."""

@@ -52,8 +52,7 @@ ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries 
 READS = 10  # of a model that other processes replace meanwhile
 OPENING = SharedByThreads()  # the outcomes of a run
 UPDATED = "outcomes have moved the weights since the calibration"
-STRANGER = "{:,} of {:,} tools of the catalogue were right in training: it is ranked as without training"
-STRANGE = 0.1  # below such a share of tools that were right in training a catalogue is another one
+FOREIGN = 0.1  # a catalogue is another one that has less of the tools that were right in training, or of its own
 CUT = "the catalogue was cut to a shortlist for each query"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
@@ -69,7 +68,6 @@ class Router(StoredModel):
     known: PreparedTools = field(init=False, repr=False, compare=False, default_factory=PreparedTools)
     feedback: "Feedback | None" = field(init=False, repr=False, compare=False, default=None)
     live: "Router | None" = field(init=False, repr=False, compare=False, default=None)  # what answers; it never changes
-    stranger: "Router | None" = field(init=False, repr=False, compare=False, default=None)  # ranks a foreign catalogue
     background: "BackgroundWork | None" = field(init=False, repr=False, compare=False, default=None)  # that refits
 
     def __repr__(self) -> str:
@@ -176,10 +174,10 @@ class Router(StoredModel):
         if tools is not None:
             offered = offered_tools(tools)
             offer = Offer.of(offered.names, offered.texts, offered.objects)
-        elif self.stranger is not None:
-            known = were_right(self.training.answers, tuple(self.stranger.tools or ()))
-            warnings = (STRANGER.format(int(known.sum()), len(known)),)
-            return [replace(one, warnings=warnings) for one in self.stranger.rank_many(texts, None, k, **options)]
+        elif (other := self.known.once(self.tools, self._for_foreign_tools)) is not None:
+            untrained, warnings = other
+            answers = untrained.rank_many(texts, None, k, **options)
+            return [replace(one, warnings=(*warnings, *one.warnings)) for one in answers]
         elif self.tools:
             offer = self.known.own_offer(self.tools, self.tool_objects)
         else:
@@ -204,6 +202,26 @@ class Router(StoredModel):
             phi = self.known.phi(self.fitted, offer, part, wanted.previous)
             for answer in self._answers(offer.asked(part, wanted.previous), phi, wanted, offer=offer):
                 yield replace(answer, offered=len(whole.tools.names), warnings=warnings)
+
+    def _for_foreign_tools(self) -> "tuple[Router, tuple[str, ...]] | None":
+        """What ranks the catalogue instead, and a warning, where the run learned of newcomers and knows hardly a tool.
+
+        What was learned of some tools says little about all others; beside a few known ones it is no measure, either.
+        """
+        if not self.tools or self.features is None or not set(NEWCOMERS) <= set(self.names):
+            return None
+        known, answers = int(were_right(self.training.answers, tuple(self.tools)).sum()), len(self.training.answers)
+        if known >= FOREIGN * min(len(self.tools), answers):
+            return None
+        from ltr.features.zero_shot_weights import weights_of
+        from ltr.serving.zero_shot import zero_shot_router
+
+        name, number = self.features.encoder.name, count(len(self.tools), "tool")
+        warning = f"{known:,} of {number} of the catalogue were right in training: it is ranked as without training"
+        lost = " and ".join(what for what, is_there in (("none", self.none), ("abstaining", self.abstain)) if is_there)
+        warning += f", and {lost} {'do' if ' ' in lost else 'does'} not apply" if lost else ""
+        untrained = zero_shot_router(self.tools, name, tool_objects=self.tool_objects, weights=weights_of(name))
+        return untrained, (warning,)
 
     def _rank_graphs(self, query: str, tools: Iterable[object] | None, wanted: RankOptions) -> Answer:
         """The graphs of the catalogue for the query."""
@@ -372,6 +390,11 @@ class Router(StoredModel):
         from ltr.serving.learning_from_outcomes import JournalLine
         from ltr.serving.outcomes import usable_outcomes
 
+        if self.known.once(self.tools, self._for_foreign_tools) is not None:
+            raise UsageError(
+                "the catalogue is another one than the run's, which learns nothing of it; "
+                "ltr.search(tools, into=DIR) learns in a directory of its own"
+            )
         feedback = self.opened_feedback()
         usable = usable_outcomes(outcomes, self.tools, is_strict=is_strict)
         with feedback.lock:
@@ -466,10 +489,7 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
         read = read_graphs(graphs)
     options: dict[str, Any] = {"tools": catalogue, "graphs": read, "tool_objects": objects, "home": home}
     if not has_outcomes(home):
-        router = Router.of(load_model(path), **options)
-        if tools is not None:
-            object.__setattr__(router, "stranger", stranger(router))
-        return _at_work(router)
+        return _at_work(Router.of(load_model(path), **options))
     from ltr.serving.learning_from_outcomes import Feedback  # most runs have no outcomes
 
     router = Router.of(load_updated(home, Path(path)), **options)
@@ -481,21 +501,10 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
     return _at_work(router)
 
 
-def stranger(router: Router) -> Router | None:
-    """The router that needs no training, where a run that learned of newcomers hardly knows a tool of the catalogue."""
-    if not router.tools or router.features is None or not set(NEWCOMERS) <= set(router.names):
-        return None
-    if were_right(router.training.answers, tuple(router.tools)).mean() >= STRANGE:
-        return None
-    from ltr.serving.zero_shot import zero_shot_router
-
-    return zero_shot_router(router.tools, router.features.encoder.name, tool_objects=router.tool_objects)
-
-
 def _at_work(router: Router) -> Router:
     """The router, which ranks by a copy that never changes: what it learns later is another one."""
     copy = replace(router)
-    for name in ("known", "feedback", "stranger"):
+    for name in ("known", "feedback"):
         object.__setattr__(copy, name, getattr(router, name))
     object.__setattr__(router, "live", copy)
     return router

@@ -25,11 +25,10 @@ def unseen_warning(answers: tuple[str, ...], names: tuple[str, ...]) -> str:
     """What to say where most of the tools were never right in training; "" where there is nothing to say.
 
     >>> unseen_warning((text_mark("mail"),), ("mail", "maps", "news"))
-    '2 of 3 tools were never right in training: they are judged by their texts alone'
+    '2 of 3 tools were never right in training: little but their texts is known of them'
     """
     unseen = len(names) - int(were_right(answers, names).sum()) if answers else 0
     if unseen * 2 <= len(names):
         return ""
-    return (
-        f"{unseen:,} of {count(len(names), 'tool')} were never right in training: they are judged by their texts alone"
-    )
+    of = count(len(names), "tool")
+    return f"{unseen:,} of {of} were never right in training: little but their texts is known of them"

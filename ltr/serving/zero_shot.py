@@ -35,11 +35,19 @@ def search(tools: AnyPath | Iterable[object], encoder: str = AUTO) -> Router:
     return zero_shot_router(catalogue, encoder, tool_objects=offered.objects)
 
 
-def zero_shot_router(catalogue: ToolCatalogue, encoder: str = AUTO, *, tool_objects: tuple[object, ...] = ()) -> Router:
-    """Return the router over a catalogue with the shipped weights."""
+def zero_shot_router(
+    catalogue: ToolCatalogue,
+    encoder: str = AUTO,
+    *,
+    tool_objects: tuple[object, ...] = (),
+    weights: Mapping[str, float] | None = None,
+) -> Router:
+    """Return the router over a catalogue with the shipped weights, or others."""
     if not catalogue:
         raise UsageError("no tools to choose from; at least one is needed")
-    return replace(untrained(tool_candidates("", catalogue), encoder), tools=catalogue, tool_objects=tool_objects)
+    return replace(
+        untrained(tool_candidates("", catalogue), encoder, weights), tools=catalogue, tool_objects=tool_objects
+    )
 
 
 def untrained(candidates: Candidates, encoder: str = AUTO, weights: Mapping[str, float] | None = None) -> Router:

@@ -18,7 +18,6 @@ from ltr.evaluation.ranking import rank
 from ltr.experiments.read_data import Loaded
 from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features import prior_weights
-from ltr.serving.router import stranger
 from ltr.serving.zero_shot import untrained, zero_shot_router
 from studies import foreign, priors
 from studies.sets import samples
@@ -37,12 +36,11 @@ def options(parser):
 def main(*, folders, catalogues, encoder):
     """Two lines a folder, then one for each other catalogue."""
     sets = {folder: samples(folder, encoder) for folder in folders}
-    weights = {folder: priors.set_weights(train, encoder) for folder, (train, _) in sets.items()}
     listed = [one for folder in (*folders, *catalogues) for one in foreign.catalogues(folder)]
     for folder, (train, test) in sets.items():
-        prior_weights.WEIGHTS = priors.mean_weights([of_set for other, of_set in weights.items() if other != folder])
         print(f"{folder.name}, {encoder}", flush=True)
         with foreign.nothing_of(folder.name, listed, encoder):
+            prior_weights.WEIGHTS = priors.without(folder, sets, encoder)
             half(train, test, encoder)
             router = recipe(train, encoder)
             leads = [asked(router, one, encoder) for one in listed if one.name != folder.name]
@@ -87,10 +85,8 @@ def asks_for(groups, tools):
 def asked(router, one, encoder):
     """How far the run is ahead of what needs no training on another catalogue; a line."""
     queries, is_right, names = one.queries[:ASKED], one.is_right[:ASKED], list(one.tools)
-    run = replace(router, tools=one.tools)
-    object.__setattr__(run, "stranger", stranger(run))  # as where a run is loaded with the catalogue
     top1 = []
-    for home in (run, zero_shot_router(one.tools, encoder)):
+    for home in (replace(router, tools=one.tools), zero_shot_router(one.tools, encoder)):
         answers = home.rank_many(queries, None, 1, exact=True)
         top1.append(np.mean([is_right[row, names.index(answer[0].candidate)] for row, answer in enumerate(answers)]))
     print(f"  {one.name:28}{top1[0]:.3f}  nothing learned {top1[1]:.3f}", flush=True)

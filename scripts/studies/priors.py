@@ -47,6 +47,12 @@ def mean_weights(of_sets):
     return {name: float(np.mean([weights[name] for weights in of_sets if name in weights])) for name in names}
 
 
+def without(folder, sets, encoder):
+    """The mean weight of each column over all sets but the one of the folder."""
+    others = (train for other, (train, _) in sets.items() if other != folder)
+    return mean_weights(set_weights(train, encoder) for train in others)
+
+
 def set_weights(train, encoder):
     """The mean weight of each recommended column, in units of its deviation, over draws of few traces."""
     names, drawn = ALL[train.candidates.kind], []

@@ -54,14 +54,12 @@ def options(parser):
 def main(*, folders, catalogues, encoder, no_curves):
     """A table a folder."""
     sets = {folder: samples(folder, encoder) for folder in folders}
-    weights = {folder: priors.set_weights(train, encoder) for folder, (train, _) in sets.items()}
     listed = [one for folder in (*catalogues, *folders) if taught(folder) for one in foreign.catalogues(folder)]
     for folder, (train, test) in sets.items():
-        others = [of_set for other, of_set in weights.items() if other != folder]
-        prior_weights.WEIGHTS = priors.mean_weights(others)
         counts = f"{len(train.offsets) - 1:,} training groups, {len(test.offsets) - 1:,} test queries"
         print(f"{folder.name}, {encoder}: {counts}\n  {'':28}  top-1    MRR  less ridge alone{'':9}less seven")
         with foreign.nothing_of(folder.name, listed, encoder):
+            prior_weights.WEIGHTS = priors.without(folder, sets, encoder)
             compare(train, test, encoder)
             if not no_curves:
                 curves(train, test, encoder)
