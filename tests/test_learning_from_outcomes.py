@@ -13,7 +13,7 @@ import pytest
 
 import ltr
 from ltr.errors import LtrError
-from tests.made import WORDS, graph_rows, tool_rows, written
+from tests.made import WORDS, tool_rows, written
 
 FEATURES = ("tool.rel", "tool.hist", "tool.lift", "tool.proto", "tool.ridge")
 TOOLS = [f"get_{word}" for word in WORDS]
@@ -398,10 +398,6 @@ def test_routers_that_cannot_learn_say_why(run, tmp_path):
     (run / "training.npz").unlink()
     with pytest.raises(LtrError, match="keeps nothing to learn from"):
         ltr.load(run).learn(CORRECTION)
-    samples = written(tmp_path / "graphs.jsonl", graph_rows(range(9)))
-    ltr.train(samples, out=tmp_path / "graphs", encoder="hash")
-    with pytest.raises(LtrError, match="the model ranks graphs"):
-        ltr.load(tmp_path / "graphs").learn({"query": "q", "offered": [{"name": "a"}], "right": "a"})
     samples = written(tmp_path / "tools.jsonl", tool_rows(range(9)))
     with pytest.raises(LtrError, match="kept in a run directory"):
         ltr.train(samples, encoder="hash").router.learn({"query": "q", "offered": [{"name": "a"}], "right": "a"})

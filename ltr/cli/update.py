@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltr.cli.options import Code, Shown, Tools, Verbose
+from ltr.cli.options import Code, Graphs, Shown, Tools, Verbose
 from ltr.cli.output import Format, chosen_format, say, show_json, show_tsv, warn
 from ltr.errors import count
 from ltr.reporting.escaping import visible
@@ -28,6 +28,7 @@ def update_command(
         bool, typer.Option("--choose", help="Let folds choose columns, curves, products and l2 anew, as --recommended.")
     ] = False,
     tools: Tools = None,
+    graphs: Graphs = None,
     code: Code = None,
     shown: Shown = None,
     verbose: Verbose = False,
@@ -37,7 +38,7 @@ def update_command(
     from ltr.serving.outcomes import read_outcomes
 
     told = [] if outcomes is None else list(read_outcomes(outcomes))
-    refit = update(run, told, forget=forget or (), choose=choose, tools=tools)
+    refit = update(run, told, forget=forget or (), choose=choose, tools=tools, graphs=graphs)
     SHOW[chosen_format(shown)](refit)
 
 
@@ -48,9 +49,10 @@ def show_update(refit: "Refit") -> None:
         warn(f"left out: {visible(reason)} ({number:,})")
     before = f", {update.known:,} known before" if update.known else ""
     say(f"wrote {count(update.outcomes, 'outcome')}{before}; the run has {count(update.total, 'outcome')}")
+    kind = "tool" if update.at_once else "graph"
     for number, what in (
-        (update.right, "with the right tool"),
-        (update.wrong, "with a wrong tool alone: it was offered and not right, the weights learn nothing more"),
+        (update.right, f"with the right {kind}"),
+        (update.wrong, f"with a wrong {kind} alone: it was offered and not right, the weights learn nothing more"),
         (update.none, "where nothing offered was right: P(none) learns from them"),
     ):
         if number:
@@ -62,20 +64,23 @@ def show_update(refit: "Refit") -> None:
         say(f"  {chosen}, a quarter more: --choose chooses anew")
     if update.corrected:
         queries = count(update.corrected, "corrected query", "corrected queries")
-        say(f"  the right tool is first for {update.first:,} of {queries}")
+        say(f"  the right {kind} is first for {update.first:,} of {queries}")
     if refit.moved is None:
         say(f"  test queries: not measured, {refit.unmeasured}")
         return
     moved, interval = refit.moved, refit.moved.interval
     sure = "" if interval.low is None or interval.high is None else f", 95 % {span(interval.low, interval.high)}"
     top1 = f"top-1 {moved.before:.3f} before, {moved.after:.3f} after ({signed(interval.mean)}{sure})"
-    say(f"  {count(moved.queries, 'test query', 'test queries')}: {top1}; corrections decided {moved.decided:,}")
+    decided = f"; corrections decided {moved.decided:,}" if update.at_once else ""
+    say(f"  {count(moved.queries, 'test query', 'test queries')}: {top1}{decided}")
 
 
 def learned_text(refit: "Refit") -> str:
     """What the update learned."""
     from ltr.experiments.refit import FEWEST
 
+    if not refit.update.at_once:
+        return "columns and weights alone: graphs have no layer of corrections on top"
     if not refit.update.is_refit:
         return "corrections alone: no training queries are kept here"
     if refit.stay:

@@ -27,14 +27,19 @@ def tool_candidates(query: str, tools: "ToolCatalogue") -> Candidates:
     return _candidates("tool", query, tuple(tools), texts=np.arange(len(tools)), tool_texts=tuple(tools.values()))
 
 
+def graph_names(graphs: "GraphCatalogue") -> tuple[str, ...]:
+    """The ids of the graphs; whole keys where two graphs have the same id."""
+    ids = tuple(candidate_id for _, _, candidate_id in graphs)
+    return ids if len(set(ids)) == len(ids) else tuple("/".join(key) for key in graphs)
+
+
 def graph_candidates(query: str, graphs: "GraphCatalogue") -> Candidates:
-    """The query with every graph of the catalogue, named by its whole key where two graphs have the same id."""
-    ids = [candidate_id for _, _, candidate_id in graphs]
+    """The query with every graph of the catalogue."""
     codes = np.arange(len(graphs))
     return _candidates(
         "graph",
         query,
-        tuple(ids) if len(set(ids)) == len(ids) else tuple("/".join(key) for key in graphs),
+        graph_names(graphs),
         types=codes,
         type_texts=tuple(entry.candidate_type or "" for entry in graphs.values()),
         graphs=codes,

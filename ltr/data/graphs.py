@@ -1,5 +1,6 @@
 """A candidate graph: its nodes, their texts, its edges, and one text that describes the whole graph."""
 
+import hashlib
 from dataclasses import dataclass
 
 import msgspec
@@ -59,6 +60,17 @@ class Graph:
     descriptions: tuple[str, ...] = ()
     edges: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether it can be: what a tree was read into is, and a file that holds graphs may come from elsewhere.
+
+        >>> Graph(("a",), ("a",), ("",), ((0, 0),)).is_sound, Graph(("a",), ("a",), ("",), ((0, 1),)).is_sound
+        (True, False)
+        """
+        size = len(self.names)
+        are_nodes = size == len(self.texts) == len(self.descriptions)
+        return are_nodes and all(0 <= node < size for edge in self.edges for node in edge)
+
 
 def decode_graph(tree: bytes) -> Graph:
     """The graph that a tree's JSON describes. An integer id and its decimal text are the same id.
@@ -91,6 +103,11 @@ def decode_graph(tree: bytes) -> Graph:
         descriptions=tuple(node.description or "" for node in decoded.nodes),
         edges=tuple(edges),
     )
+
+
+def graph_digest(graph: Graph, candidate_type: str) -> str:
+    """What tells a candidate from others: its type, nodes and edges, whatever its id is."""
+    return hashlib.blake2b(msgspec.json.encode((candidate_type, graph)), digest_size=8).hexdigest()
 
 
 def graph_text(graph: Graph) -> str:

@@ -10,14 +10,15 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, offsets_of
 from ltr.data.draw_rules_and_probabilities import LOGGED, Draws
+from ltr.data.graphs import graph_digest
 from ltr.data.groups import Groups, select
 from ltr.data.none_candidates import ABSENT
 from ltr.data.none_of_these_groups import groups_to_learn
 from ltr.errors import DataError
 
 Value = TypeVar("Value", bound=Hashable)
-Offer = tuple[str, tuple[str, ...]]  # a query, and the names that it was offered
-Answer = tuple[tuple[str, ...], int]  # the names that are right, and what is said of none
+Offer = tuple[str, tuple[str, ...]]  # a query, and the keys of what it was offered
+Answer = tuple[tuple[str, ...], int]  # the keys of those that are right, and what is said of none
 Said = tuple[Offer, Answer]
 
 
@@ -73,9 +74,9 @@ def beside(groups: Groups, outcomes: Groups | None) -> Groups:
 
 
 def corrections_of(groups: Groups) -> Groups | None:
-    """Return a group for each query and offer of which a right tool is known; None where there is none.
+    """Return a group for each query and offer of which a right candidate is known; None where there is none.
 
-    The label of a tool is how often it was said to be right, by weight; the order is that of queries and names.
+    The label of a candidate is how often it was said to be right, by weight; the order is that of queries and keys.
     """
     first: dict[Offer, int] = {}
     said: dict[Offer, defaultdict[str, float]] = {}
@@ -84,15 +85,15 @@ def corrections_of(groups: Groups) -> Groups | None:
         if right and len(offer[1]) > 1:
             first.setdefault(offer, group)
             answers = said.setdefault(offer, defaultdict(float))
-            for name in right:
-                answers[name] += 1.0 if groups.weights is None else float(groups.weights[group])
+            for key in right:
+                answers[key] += 1.0 if groups.weights is None else float(groups.weights[group])
     if not first:
         return None
     offers = sorted(first)
     chosen = select(groups, np.array([first[offer] for offer in offers], dtype=np.int64))
     labels: list[float] = []
     for place, offer in enumerate(offers):
-        labels += [said[offer][name] for name in _names(chosen, place)]
+        labels += [said[offer][key] for key in _keys(chosen, place)]
     return replace(chosen, labels=np.array(labels), weights=None, none=None)
 
 
@@ -101,20 +102,24 @@ def _by_id(groups: Groups) -> list[int]:
     return sorted(range(len(ids)), key=ids.__getitem__)
 
 
-def _names(groups: Groups, group: int) -> list[str]:
+def _keys(groups: Groups, group: int) -> list[str]:
+    """What tells each candidate of the group from others: the name of a tool, what a graph holds."""
     candidates = groups.candidates
     rows = slice(groups.offsets[group], groups.offsets[group + 1])
-    return [candidates.name_texts[code] for code in candidates.names[rows].tolist()]
+    if candidates.kind == "tool":
+        return [candidates.name_texts[code] for code in candidates.names[rows].tolist()]
+    codes = zip(candidates.graphs[rows].tolist(), candidates.types[rows].tolist(), strict=True)
+    return [graph_digest(candidates.distinct_graphs[graph], candidates.type_texts[kind]) for graph, kind in codes]
 
 
 def _offer(groups: Groups, group: int) -> Offer:
     candidates = groups.candidates
-    return candidates.query_texts[candidates.queries[group]], tuple(sorted(_names(groups, group)))
+    return candidates.query_texts[candidates.queries[group]], tuple(sorted(_keys(groups, group)))
 
 
 def _answer(groups: Groups, group: int) -> Answer:
     labels = groups.labels[groups.offsets[group] : groups.offsets[group + 1]].tolist()
-    right = tuple(sorted(name for name, label in zip(_names(groups, group), labels, strict=True) if label > 0))
+    right = tuple(sorted(key for key, label in zip(_keys(groups, group), labels, strict=True) if label > 0))
     return right, ABSENT if groups.none is None else int(groups.none[group])
 
 
@@ -123,7 +128,7 @@ def joined(first: Groups, second: Groups) -> Groups:
     left, right = first.candidates, second.candidates
     columns = [
         *(("traces", "trace_ids"), ("queries", "query_texts"), ("names", "name_texts")),
-        *(("texts", "tool_texts"), ("types", "type_texts")),
+        *(("texts", "tool_texts"), ("types", "type_texts"), ("graphs", "distinct_graphs")),
     ]
     tables: dict[str, Any] = {}
     for codes, table in columns:

@@ -62,7 +62,7 @@ class RunResult:
     measured: EvaluatedRanking
     warnings: tuple[str, ...]
     auto_encoder: str = ""  # the encoder that auto took, where texts were encoded
-    learned: Learned | None = None  # what outcomes are learned beside; None for graphs and ready numbers
+    learned: Learned | None = None  # what outcomes are learned beside; None for ready numbers
 
     def __repr__(self) -> str:
         """What a notebook shows of it: how good it is, none of its arrays."""
@@ -104,9 +104,11 @@ def run(
     router, of_newcomers = with_newcomers(Router(*trained), prepared, settings.train)
     router = with_none_and_abstaining(router, config, (groups, data.calibrate), on_progress)
     learned = None
-    if router.kind == "tool" and router.features is not None and groups.candidates.features is None:
+    if router.features is not None and groups.candidates.features is None:
         samples, outcomes = data.told
-        learned = Learned(Rarity.of(samples.candidates, router.features.encoder), samples, outcomes)
+        has_layer = router.kind == "tool"
+        rarity = Rarity.of(samples.candidates, router.features.encoder) if has_layer else Rarity.flat()
+        learned = Learned(rarity, samples, outcomes)
         router = corrected(router, outcomes, learned.rarity)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"

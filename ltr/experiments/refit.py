@@ -97,6 +97,7 @@ def update(
     forget: Sequence[str] = (),
     choose: bool = False,
     tools: AnyPath | None = None,
+    graphs: AnyPath | None = None,
     on_progress: OnProgress = silent,
 ) -> Refit:
     """Write the outcomes to the journal of the run, and learn anew from its training groups and all its outcomes.
@@ -105,11 +106,11 @@ def update(
     With `choose` folds choose these anew, as the recommended recipe does, and later updates keep what they chose.
     """
     home = Path(run)
-    before = load(home, tools=tools)
-    usable = usable_outcomes(outcomes, before.tools, is_strict=False)
+    before = load(home, tools=tools, graphs=graphs)
+    usable = usable_outcomes(outcomes, before.offerable, before.kind, is_strict=False)
     new = before.opened_feedback().append(JournalLine(usable.rows, list(forget)))
     stay = refit(home, on_progress, is_forced=True, chooses=choose)
-    served = load(home, tools=tools)
+    served = load(home, tools=tools, graphs=graphs)
     summary = served.opened_feedback().summary(served, new, len(usable.rows) - new, usable.skipped)
     return Refit(summary, Settings.of(home, served), stay or (), *moved(home, before, served))
 

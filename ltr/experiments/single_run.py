@@ -170,7 +170,10 @@ def save(
     if not result.config.data.texts:
         texts = (*result.train.candidates.query_texts, *result.measured.groups.candidates.query_texts)
         warnings = tuple(hash_texts(result.warnings, dict.fromkeys(texts)))
-        learned = None if result.learned is None else replace(result.learned, groups=result.train).without_texts
+        learned = result.learned
+        if learned is not None:  # the nodes of graphs may repeat what their queries say
+            is_graph = result.router.kind == "graph"
+            learned = None if is_graph else replace(learned, groups=result.train).without_texts
         result = replace(result, measured=without_texts(result.measured), warnings=warnings, learned=learned)
     described = record(result, Path(directory))
     refuse_taken(directory, overwrite=overwrite)

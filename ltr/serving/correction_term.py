@@ -26,15 +26,20 @@ def corrected(router: "Router", outcomes: Groups | None, rarity: Rarity) -> "Rou
 
 def scores_below(router: "Router", corrections: Groups) -> FloatArray:
     """Return the scores of corrected queries without the term."""
-    base = uncorrected(router)
-    return base.scores(base.known.columns(base.fitted, corrections.candidates))
+    base, candidates = uncorrected(router), corrections.candidates
+    return base.scores(base.known.columns(base.fitted, candidates) if base.kind == "tool" else base.fitted(candidates))
 
 
 def with_term(
     router: "Router", corrections: Groups, rarity: Rarity, scored: Callable[["Router", Groups], FloatArray]
 ) -> "Router":
-    """Return the router with the term of the corrections, on top of what `scored` says of them."""
+    """Return the router with the term of the corrections, on top of what `scored` says of them.
+
+    One of graphs has no such term: what is added for one query says nothing of the graphs that others are offered.
+    """
     base = uncorrected(router)
+    if base.kind == "graph":
+        return base
     fitted = base.fitted
     if CORRECTIONS in base.names:
         raise UsageError(f"the model was trained with {CORRECTIONS} as a column of its own; train it without")

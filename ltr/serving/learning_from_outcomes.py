@@ -12,7 +12,7 @@ from ltr.arrays import FloatArray
 from ltr.data.candidates import key_order
 from ltr.data.groups import Groups, select
 from ltr.data.outcome_groups import all_told, corrections_of
-from ltr.errors import DataError, RunError, UsageError
+from ltr.errors import DataError, RunError
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.corrections import Rarity
 from ltr.features.presets import CORRECTIONS
@@ -25,9 +25,10 @@ from ltr.storage.training_groups import Learned, read_learned
 from ltr.storage.update_state import JOURNAL, TRAINING, covered
 
 if TYPE_CHECKING:
+    from ltr.data.schema import Kind
     from ltr.serving.router import Router
 
-READY_NUMBERS = "the model was trained on ready numbers; outcomes of tools with texts can be learned from"
+READY_NUMBERS = "the model was trained on ready numbers; outcomes are learned from by columns made of texts"
 
 
 class JournalLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -41,6 +42,7 @@ class JournalLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 class Journal:
     """What the journal of a run says: each outcome once, by its id."""
 
+    kind: "Kind"  # of what the outcomes offer
     end: int = 0
     rows: dict[str, OutcomeRow] = field(default_factory=dict)
     forgotten: set[str] = field(default_factory=set)
@@ -65,7 +67,7 @@ class Journal:
                 self.rows.pop(name, None)
                 self.forgotten.add(name)
                 self.forgets += 1
-            sound = [row for row in line.outcomes if row.is_sound]
+            sound = [row for row in line.outcomes if row.kind == self.kind and row.is_sound]
             self._skip("outcomes that cannot be", len(line.outcomes) - len(sound))
             for row in sound:
                 self.forgotten.discard(row.id)
@@ -88,11 +90,12 @@ class Update:
     outcomes: int  # that were written by this call
     known: int  # that had been written before, by their ids
     total: int  # in the journal
-    right: int  # of those: the right tool is known
+    right: int  # of those: the right candidate is known
     wrong: int  # nobody knows what was right: they were offered, and one was not right
     none: int  # nothing offered was right
-    corrected: int  # queries and offers of which a right tool is known
-    first: int  # of those: the right tool stands first
+    corrected: int  # queries and offers of which a right candidate is known
+    first: int  # of those: the right one stands first
+    at_once: bool  # whether corrections rank from now on; those of graphs do with the refit
     is_refit: bool  # whether columns and weights know all of them
     skipped: Mapping[str, int]  # why, and how many: lines that are damaged, or could not be used
     failure: str = ""  # why the last refit in the background failed; the next one is tried all the same
@@ -102,14 +105,12 @@ class Feedback(SharedByThreads):
     """The outcomes of a run directory, and what they make of its model. Threads may share it."""
 
     def __init__(self, home: Path, base: "Router") -> None:
-        if base.kind != "tool":
-            raise UsageError(f"the model ranks {base.kind}s; outcomes of tools can be learned from")
         if base.features is None:
             raise DataError(READY_NUMBERS)
         super().__init__()
         self.home, self.base = home, base
         self.covered = covered(home)
-        self.journal = Journal()
+        self.journal = Journal(base.kind)
         self._told: tuple[Rarity, Groups | None] | None = None
         self._corrections: tuple[int, Groups | None] = -1, None  # as they stood at this end of the journal
         self._scores: dict[tuple[str, int], FloatArray] = {}  # without the term, by the id of an outcome, and forgets
@@ -119,7 +120,7 @@ class Feedback(SharedByThreads):
 
     def start_anew(self) -> None:
         """Read the journal again when it is next needed."""
-        self.journal = Journal()
+        self.journal = Journal(self.base.kind)
 
     @property
     def path(self) -> Path:
@@ -192,8 +193,9 @@ class Feedback(SharedByThreads):
         rows, corrections = self.journal.rows.values(), self.corrections
         cut, first = {"a last line that was cut off": 1} if self.journal.is_cut else {}, 0
         if corrections is not None:
-            added = router.fitted.only(CORRECTIONS)(corrections.candidates)[:, 0]
-            scores = self.scores(self.base, corrections) + added
+            scores = self.scores(self.base, corrections)
+            if router.names[-1] == CORRECTIONS:
+                scores = scores + router.fitted.only(CORRECTIONS)(corrections.candidates)[:, 0]
             ranking = rank(scores, corrections.offsets, keys=key_order(corrections.candidates))
             best = order(ranking, Ties.EXPECTED)[corrections.offsets[:-1]]
             most = np.maximum.reduceat(corrections.labels, corrections.offsets[:-1])
@@ -207,6 +209,7 @@ class Feedback(SharedByThreads):
             none=sum(row.none for row in rows),
             corrected=0 if corrections is None else len(corrections.offsets) - 1,
             first=first,
+            at_once=self.base.kind == "tool",
             is_refit=self.journal.end == self.covered.bytes,
             skipped={**skipped, **self.journal.skipped, **cut},
         )
@@ -216,6 +219,8 @@ def learned_of(home: Path, router: "Router") -> Learned:
     """What the run in the directory was learned from; an error where it does not keep it."""
     file = home / TRAINING
     if not file.exists():
-        raise RunError(f"{home}: keeps nothing to learn from outcomes with ({TRAINING}); train it again, from samples")
+        texts = "" if router.kind == "tool" else " and with their texts"
+        problem = f"keeps nothing to learn from outcomes with ({TRAINING})"
+        raise RunError(f"{home}: {problem}; train it again, from samples{texts}")
     refuse_changed(file)
     return read_learned(file, router.fitted)

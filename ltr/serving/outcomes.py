@@ -3,20 +3,23 @@
 import hashlib
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import msgspec
 import numpy as np
 
-from ltr.arrays import offsets_of
-from ltr.data.catalogue_as_candidates import tool_candidates
-from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.arrays import IntArray, offsets_of
+from ltr.data.catalogue_as_candidates import graph_candidates, tool_candidates
+from ltr.data.catalogues.graphs import GraphEntry, offered_graphs
 from ltr.data.catalogues.tools_in_memory import offered_tools
+from ltr.data.graphs import graph_digest
 from ltr.data.groups import Groups
+from ltr.data.integer_codes import Codes
 from ltr.data.jsonlines import records
 from ltr.data.none_candidates import ABSENT, RIGHT
-from ltr.data.schema import seconds
+from ltr.data.schema import Kind, seconds
 from ltr.data.source_files import LIST
 from ltr.data.tool_texts import ToolText
 from ltr.data.value_excerpts import excerpt, key_text
@@ -25,18 +28,21 @@ from ltr.files.path_arguments import AnyPath, shown
 from ltr.files.reading import read_lines
 from ltr.serving.query_checks import checked_queries, refuse_unusable_names
 
-MOST_OFFERED = 1 << 11  # tools in an outcome, whose texts the journal holds
+Value = TypeVar("Value", bound=Hashable)
+Offerable = Mapping[str, ToolText | GraphEntry]  # what a name of a catalogue, or an id, stands for
+
+MOST_OFFERED = 1 << 11  # tools or graphs in an outcome, whose texts the journal holds
 MOST_WEIGHT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a query: the tools that were offered, and which was right, or which was wrong."""
+    """What became of a query: the tools or graphs that were offered, and which was right, or which was wrong."""
 
     query: str
-    offered: Iterable[object] | None = None  # names of the catalogue or tool objects; None: the whole catalogue
-    right: str | None = None  # the tool that should have been used
-    wrong: str | None = None  # the tool that was used, where nobody knows which is right
+    offered: Iterable[object] | None = None  # names of the catalogue or objects; None: the whole catalogue
+    right: str | None = None  # the tool, or the id of the graph, that should have been used
+    wrong: str | None = None  # the one that was used, where nobody knows which is right
     none: bool = False  # nothing that was offered is right
     previous: Sequence[str] | None = None  # names used before in the same trace
     time: float | str | None = None  # seconds since 1970, or ISO 8601
@@ -49,14 +55,20 @@ class OutcomeRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     id: str
     query: str
-    names: list[str]
-    texts: list[ToolText]  # of each tool
+    names: list[str]  # of tools, or ids of graphs
+    texts: list[ToolText] = []  # of each tool
     right: int | None = None  # its place among the names
     wrong: int | None = None
     none: bool = False
     previous: list[str] = []
     time: float | None = None
     weight: float = 1.0
+    graphs: list[GraphEntry] = []  # in the place of texts
+
+    @property
+    def kind(self) -> Kind:
+        """What was offered."""
+        return "graph" if self.graphs else "tool"
 
     @property
     def is_sound(self) -> bool:
@@ -64,47 +76,59 @@ class OutcomeRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
         size = len(self.names)
         places = [place for place in (self.right, self.wrong) if place is not None]
         is_told = self.none or bool(places)
-        is_offer = 0 < size == len(set(self.names)) == len(self.texts) <= MOST_OFFERED
-        is_offer = is_offer and 0 < self.weight <= MOST_WEIGHT
+        is_offer = 0 < size == len(set(self.names)) == len(self.graphs or self.texts) <= MOST_OFFERED
+        is_offer = is_offer and 0 < self.weight <= MOST_WEIGHT and all(entry.graph.is_sound for entry in self.graphs)
         return is_offer and is_told and bool(self.query.strip()) and all(0 <= place < size for place in places)
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTo:
-    """The tools that a query was offered."""
+    """The tools or graphs that a query was offered."""
 
     query: str
     names: tuple[str, ...]
     texts: tuple[ToolText, ...]
+    graphs: tuple[GraphEntry, ...]
     previous: tuple[str, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What tells each from others: the name of a tool, what a graph holds."""
+        return tuple(graph_digest(entry.graph, entry.candidate_type or "") for entry in self.graphs) or self.names
 
 
 def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
     """Return the outcomes as groups that are marked, a trace each, whose id is that of the outcome."""
-    names = {name: place for place, name in enumerate(dict.fromkeys(name for row in rows for name in row.names))}
-    texts = {text: place for place, text in enumerate(dict.fromkeys(text for row in rows for text in row.texts))}
-    used = {names: place for place, names in enumerate(dict.fromkeys(tuple(row.previous) for row in rows))}
-    queries = {query: place for place, query in enumerate(dict.fromkeys(row.query for row in rows))}
+    names, name_texts = _coded(name for row in rows for name in row.names)
+    texts, tool_texts = _coded(text for row in rows for text in row.texts)
+    types, type_texts = _coded(entry.candidate_type or "" for row in rows for entry in row.graphs)
+    graphs, distinct_graphs = _coded(entry.graph for row in rows for entry in row.graphs)
+    previous, previous_lists = _coded(tuple(row.previous) for row in rows)
+    queries, query_texts = _coded(row.query for row in rows)
     offsets = offsets_of([len(row.names) for row in rows])
     labels = np.zeros(int(offsets[-1]))
     answered = [(start, row.right) for start, row in zip(offsets.tolist(), rows, strict=False) if row.right is not None]
     labels[[start + right for start, right in answered]] = 1.0
     times = [math.nan if row.time is None else row.time for row in rows]
     candidates = replace(
-        tool_candidates("", {}),
+        graph_candidates("", {}) if len(graphs) else tool_candidates("", {}),
         offsets=offsets,
         traces=np.arange(len(rows)),
         trace_ids=tuple(row.id for row in rows),
         node_ids=("0",) * len(rows),
-        queries=np.array([queries[row.query] for row in rows], dtype=np.int64),
-        query_texts=tuple(queries),
-        names=np.array([names[name] for row in rows for name in row.names], dtype=np.int64),
-        name_texts=tuple(names),
-        texts=np.array([texts[text] for row in rows for text in row.texts], dtype=np.int64),
-        tool_texts=tuple(texts),
+        queries=queries,
+        query_texts=query_texts,
+        names=names,
+        name_texts=name_texts,
+        texts=texts,
+        tool_texts=tool_texts,
+        types=types,
+        type_texts=type_texts,
+        graphs=graphs,
+        distinct_graphs=distinct_graphs,
         lines=np.zeros(len(labels), dtype=np.int64),
-        previous=np.array([used[tuple(row.previous)] for row in rows], dtype=np.int64),
-        previous_lists=tuple(used),
+        previous=previous,
+        previous_lists=previous_lists,
     )
     return Groups(
         candidates,
@@ -117,44 +141,57 @@ def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
     )
 
 
-def offered_to(outcome: Outcome, catalogue: ToolCatalogue | None) -> OfferedTo:
-    """The tools that were offered, with their texts; an error where the outcome says what cannot be."""
+def _coded(values: Iterable[Value]) -> tuple[IntArray, tuple[Value, ...]]:
+    """The code of each value, and the values."""
+    codes = Codes()
+    return np.array([codes[value] for value in values], dtype=np.int64), tuple(codes)
+
+
+def offered_to(outcome: Outcome, catalogue: Offerable | None, kind: Kind) -> OfferedTo:
+    """What was offered, with its texts; an error where the outcome says what cannot be."""
     offered = catalogue if outcome.offered is None else outcome.offered
     if offered is None:
-        raise UsageError("no tools were offered: name them, or load the router with a catalogue")
+        raise UsageError(f"no {kind}s were offered: name them, or load the router with a catalogue")
     if isinstance(offered, str | bytes) or not isinstance(offered, Iterable):
-        raise UsageError(f"offered is {excerpt(offered)}; names of tools or tool objects are needed")
+        raise UsageError(f"offered is {excerpt(offered)}; names of {kind}s or {kind} objects are needed")
     listed = list(offered)
     if len(listed) > MOST_OFFERED:
-        problem = f"{len(listed):,} tools were offered; at most {MOST_OFFERED:,}: name those that the agent saw"
-        raise OutcomeError("more tools than an outcome may offer", problem)
+        problem = f"{len(listed):,} {kind}s were offered; at most {MOST_OFFERED:,}: name those that the agent saw"
+        raise OutcomeError(f"more {kind}s than an outcome may offer", problem)
     if not listed:
-        raise OutcomeError("nothing was offered", "offered is empty; name the tools that the agent saw")
-    if all(isinstance(tool, str) for tool in listed):
+        raise OutcomeError("nothing was offered", f"offered is empty; name the {kind}s that the agent saw")
+    described: Offerable
+    if all(isinstance(one, str) for one in listed):
         names, known = tuple(map(str, listed)), catalogue or {}
         if unknown := [name for name in names if name not in known]:
-            problem = f"the tool {excerpt(unknown[0])} is not in the catalogue{suggestion(unknown[0], known)}"
-            raise OutcomeError("tools that the catalogue does not have", problem)
+            problem = f"the {kind} {excerpt(unknown[0])} is not in the catalogue{suggestion(unknown[0], known)}"
+            raise OutcomeError(f"{kind}s that the catalogue does not have", problem)
         if len(set(names)) < len(names):
             again = next(name for place, name in enumerate(names) if name in names[:place])
-            raise OutcomeError("a tool offered twice", f"the tool {excerpt(again)} is offered twice")
-        texts = tuple(known[name] for name in names)
+            raise OutcomeError(f"a {kind} offered twice", f"the {kind} {excerpt(again)} is offered twice")
+        described = {name: known[name] for name in names}
+    elif kind == "graph":
+        described = offered_graphs(listed)
     else:
         tools = offered_tools(listed)
-        names, texts = tools.names, tools.texts
-    return OfferedTo(outcome.query, names, texts, tuple(outcome.previous or ()))
+        described = dict(zip(tools.names, tools.texts, strict=True))
+    texts = tuple(text for text in described.values() if isinstance(text, ToolText))
+    graphs = tuple(entry for entry in described.values() if isinstance(entry, GraphEntry))
+    return OfferedTo(outcome.query, tuple(described), texts, graphs, tuple(outcome.previous or ()))
 
 
 def checked_row(outcome: Outcome, offer: OfferedTo) -> OutcomeRow:
     """Return what the journal says of an outcome; an error where it says what cannot be."""
     places: dict[str, int | None] = {}
+    keys: dict[str, str | None] = {}
     for role, name in (("right", outcome.right), ("wrong", outcome.wrong)):
         if name is not None and not isinstance(name, str):
-            raise UsageError(f"{role} is {excerpt(name)}; the name of a tool is needed, or None")
+            raise UsageError(f"{role} is {excerpt(name)}; the name of a tool or the id of a graph is needed, or None")
         if name is not None and name not in offer.names:
             problem = f"{role} is {excerpt(name)}, which was not offered{suggestion(name, offer.names)}"
             raise OutcomeError(f"{role} was not offered", problem)
-        places[role] = None if name is None else offer.names.index(name)
+        places[role] = place = None if name is None else offer.names.index(name)
+        keys[role] = None if place is None else offer.keys[place]
     if outcome.none and outcome.right is not None:
         raise OutcomeError("right beside none", f"right is {excerpt(outcome.right)}, and none says that nothing is")
     if outcome.right is not None and outcome.right == outcome.wrong:
@@ -171,9 +208,9 @@ def checked_row(outcome: Outcome, offer: OfferedTo) -> OutcomeRow:
         raise UsageError(f"weight is {excerpt(weight)}; {problem}")
     told = (
         outcome.query,
-        sorted(offer.names),
-        outcome.right,
-        outcome.wrong,
+        sorted(offer.keys),
+        keys["right"],
+        keys["wrong"],
         outcome.none,
         offer.previous,
         time,
@@ -191,6 +228,7 @@ def checked_row(outcome: Outcome, offer: OfferedTo) -> OutcomeRow:
         list(offer.previous),
         time,
         weight,
+        list(offer.graphs),
     )
 
 
@@ -203,7 +241,7 @@ class UsableOutcomes:
 
 
 def usable_outcomes(
-    outcomes: Iterable[Outcome | Mapping[str, object]], catalogue: ToolCatalogue | None, *, is_strict: bool
+    outcomes: Iterable[Outcome | Mapping[str, object]], catalogue: Offerable | None, kind: Kind, *, is_strict: bool
 ) -> UsableOutcomes:
     """Those of the outcomes that can be learned from; strict, the first that cannot is an error."""
     usable = UsableOutcomes()
@@ -211,7 +249,7 @@ def usable_outcomes(
         checked_queries([outcome.query])
         refuse_unusable_names(outcome.previous)
         try:
-            usable.rows.append(checked_row(outcome, offered_to(outcome, catalogue)))
+            usable.rows.append(checked_row(outcome, offered_to(outcome, catalogue, kind)))
         except OutcomeError as error:
             if is_strict:
                 raise
@@ -241,9 +279,9 @@ class OutcomeRecord(msgspec.Struct, forbid_unknown_fields=True):
 NEEDED = {
     "": 'an object such as {"query": "...", "offered": ["a", "b"], "right": "a"} is needed',
     "query": "a text is needed",
-    "offered": "a list of names or of tool objects is needed",
-    "right": "the name of a tool is needed",
-    "wrong": "the name of a tool is needed",
+    "offered": "a list of names, or of tool or graph objects, is needed",
+    "right": "the name of a tool or the id of a graph is needed",
+    "wrong": "the name of a tool or the id of a graph is needed",
     "none": "true is needed, where nothing that was offered is right",
     "previous": "a list of names is needed",
     "time": "seconds since 1970 or an ISO 8601 text is needed",

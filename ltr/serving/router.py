@@ -11,7 +11,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.candidates import Candidates, candidate_text, key_order, with_tool_texts
-from ltr.data.catalogue_as_candidates import graph_candidates, tool_candidates
+from ltr.data.catalogue_as_candidates import graph_candidates, graph_names, tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.groups import Groups
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ltr.features.corrections import Rarity
     from ltr.serving.background_work import BackgroundWork
     from ltr.serving.learning_from_outcomes import Feedback, Update
-    from ltr.serving.outcomes import Outcome
+    from ltr.serving.outcomes import Offerable, Outcome
 
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 READS = 10  # of a model that other processes replace meanwhile
@@ -355,8 +355,9 @@ class Router(StoredModel):
         ----------
         outcomes
             One, or several: `ltr.Outcome`, or dicts with its fields. `offered` are names of the catalogue or tool
-            objects, without them the whole catalogue. `right` names the tool that should have been used, `wrong` the
-            one that was where nobody knows the right one, `none` says that nothing offered is right.
+            objects, without them the whole catalogue; graphs have ids and are objects as samples have them. `right`
+            names the one that should have been used, `wrong` the one that was where nobody knows the right one, `none`
+            says that nothing offered is right.
 
         Returns
         -------
@@ -371,7 +372,8 @@ class Router(StoredModel):
         Notes
         -----
         What is learned at once is the layer of corrections: the right tool of a corrected query comes first, for
-        queries like it too, and others stay. `ltr update` learns columns and weights anew as well.
+        queries like it too, and others stay. `ltr update` learns columns and weights anew as well. Of graphs nothing is
+        corrected at once (`at_once` of the result): the refit learns, in the background, or by `ltr update`.
 
         """
         from ltr.serving.outcomes import Outcome
@@ -396,7 +398,7 @@ class Router(StoredModel):
                 "ltr.search(tools, into=DIR) learns in a directory of its own"
             )
         feedback = self.opened_feedback()
-        usable = usable_outcomes(outcomes, self.tools, is_strict=is_strict)
+        usable = usable_outcomes(outcomes, self.offerable, self.kind, is_strict=is_strict)
         with feedback.lock:
             new = feedback.append(JournalLine(usable.rows, list(forget)))
             self._serve(feedback.router())
@@ -407,6 +409,13 @@ class Router(StoredModel):
         if not update.is_refit:
             self.background.ask()
         return update if failure is None else replace(update, failure=str(failure))
+
+    @property
+    def offerable(self) -> "Offerable | None":
+        """What an outcome may name: the tools of the catalogue, or its graphs, as `rank` names them."""
+        if self.kind == "tool":
+            return self.tools
+        return dict(zip(graph_names(self.graphs), self.graphs.values(), strict=True)) if self.graphs else None
 
     def wait(self) -> None:
         """Wait until columns and weights know all that `learn` was told; raise what hindered it.
@@ -431,8 +440,8 @@ class Router(StoredModel):
 
     @property
     def rarity(self) -> "Rarity | None":
-        """How rare the words of training queries are; None where the run does not keep it."""
-        if self.home is None or self.features is None or not (self.home / TRAINING).exists():
+        """How rare the words of training queries are; None where the run does not keep it, or corrects nothing."""
+        if self.kind == "graph" or self.home is None or self.features is None or not (self.home / TRAINING).exists():
             return None
         return self.opened_feedback().told[0]
 

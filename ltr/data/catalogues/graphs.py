@@ -1,6 +1,6 @@
 """The catalogue of graphs: JSONL, a graph a line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -10,12 +10,13 @@ from ltr.arrays import IntArray
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.graphs import Graph, decode_graph
 from ltr.data.integer_codes import Codes
+from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.jsonlines import records
 from ltr.data.sample_reader import Samples
 from ltr.data.schema import NO_TREE, Id
 from ltr.data.source_files import place
 from ltr.data.value_excerpts import excerpt
-from ltr.errors import FieldError, FileError, LtrError, SampleError
+from ltr.errors import FieldError, FileError, LtrError, SampleError, UsageError
 from ltr.files.path_arguments import STDIN, AnyPath, shown
 from ltr.files.reading import read_lines
 
@@ -27,6 +28,7 @@ NEEDED = {
     "candidate_type": "a text is needed",
     "tree": 'an object {"nodes": [...], "edges": [...]} is needed',
 }
+GRAPH_NEEDED = "an object with candidate_id and tree is needed, as samples have it"
 
 
 class GraphEntry(NamedTuple):
@@ -43,6 +45,12 @@ GraphCatalogue = Mapping[GraphKey, GraphEntry]
 class _GraphLine(msgspec.Struct):
     trace_id: Id
     node_id: Id
+    candidate_id: Id
+    tree: msgspec.Raw = msgspec.Raw()
+    candidate_type: str | None = None
+
+
+class _OfferedGraph(msgspec.Struct):
     candidate_id: Id
     tree: msgspec.Raw = msgspec.Raw()
     candidate_type: str | None = None
@@ -75,12 +83,48 @@ def _read_entries(path: AnyPath) -> dict[GraphKey, GraphEntry]:
         try:
             if key in graphs:
                 raise FieldError("candidate_id", f"found {excerpt(key[2])} again; one entry a candidate is needed")
-            if bytes(line.tree) in NO_TREE:
-                raise FieldError("tree", f"missing; {NEEDED['tree']}")
-            graphs[key] = GraphEntry(decode_graph(bytes(line.tree)), line.candidate_type)
+            graphs[key] = _entry(line)
         except FieldError as cause:
             raise SampleError(shown(path), number, *cause.args) from cause
     return graphs
+
+
+def _entry(line: _GraphLine | _OfferedGraph) -> GraphEntry:
+    if bytes(line.tree) in NO_TREE:
+        raise FieldError("tree", f"missing; {NEEDED['tree']}")
+    return GraphEntry(decode_graph(bytes(line.tree)), line.candidate_type)
+
+
+def offered_graphs(offered: Sequence[object]) -> dict[str, GraphEntry]:
+    """Return graphs in memory by their ids: objects as samples have them. An error names the place of a wrong one.
+
+    >>> list(offered_graphs([{"candidate_id": 7, "tree": {"nodes": [{"id": "a", "name": "search"}]}}]))
+    ['7']
+    """
+    graphs: dict[str, GraphEntry] = {}
+    for number, given in enumerate(offered):
+        try:
+            line = _offered_graph(given)
+            if str(line.candidate_id) in graphs:
+                raise FieldError("candidate_id", f"found {excerpt(line.candidate_id)} again; ids must differ")
+            graphs[str(line.candidate_id)] = _entry(line)
+        except FieldError as cause:
+            field, problem = cause.args
+            raise UsageError(f"offered[{number}]{field and '.'}{field}: {problem}") from cause
+    return graphs
+
+
+def _offered_graph(given: object) -> _OfferedGraph:
+    if not isinstance(given, Mapping):
+        raise FieldError("", f"found {excerpt(given)}; {GRAPH_NEEDED}")
+    try:
+        content = msgspec.json.encode(given)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FieldError("", f"cannot be written as JSON: {error}") from error
+    try:
+        return msgspec.json.decode(content, type=_OfferedGraph)
+    except FAILURES as failure:
+        raise decode_error(content, failure, NEEDED) from failure
 
 
 def graph_columns(
