@@ -197,12 +197,15 @@ def ridge(candidates, state, context):
     return np.where(places >= 0, scores[row_queries(candidates), places], 0)
 
 
-def beside_best(column):
-    """The column with each list's values divided by the largest of the list."""
+def beside_best(column, least=0.0):
+    """The column with each list's values divided by the largest of the list, or by the least that counts."""
 
     def near(candidates, state, context):
         lists = np.split(column(candidates, state, context), candidates.offsets[1:-1])
-        return np.concatenate([[value / max(of) if max(of) > 0 else 0.0 for value in of] for of in lists])
+        best = [max(*of, least) for of in lists]
+        return np.concatenate(
+            [[value / by if by > 0 else 0.0 for value in of] for of, by in zip(lists, best, strict=True)]
+        )
 
     return near
 
@@ -215,10 +218,10 @@ def text(candidates, state, context):
 def zero_shot(candidates, state, context):
     parts = {
         "tool.near_words": (beside_best(partial(bm25, has_inputs=True)), state["words"]),
-        "tool.near_letters": (beside_best(char), state["letters"]),
+        "tool.near_letters": (beside_best(char, 0.1), state["letters"]),
         "tool.name": (name, state["names"]),
-        "tool.near_text": (beside_best(text), None),
-        "tool.near_clause": (beside_best(clause), None),
+        "tool.near_text": (beside_best(text, 0.1), None),
+        "tool.near_clause": (beside_best(clause, 0.1), None),
     }
     weighted = {part: (weight, *parts[part]) for part, weight in state["weights"].items()}
     return sum(
@@ -248,7 +251,7 @@ COLUMNS = {
     "tool.bm25": bm25,
     "tool.ridge": ridge,
     "tool.near_words": beside_best(partial(bm25, has_inputs=True)),
-    "tool.near_letters": beside_best(char),
-    "tool.near_text": beside_best(text),
-    "tool.near_clause": beside_best(clause),
+    "tool.near_letters": beside_best(char, 0.1),
+    "tool.near_text": beside_best(text, 0.1),
+    "tool.near_clause": beside_best(clause, 0.1),
 }

@@ -1,7 +1,8 @@
 """Columns that mean the same in any catalogue: how near a tool's own texts come to the best of its list.
 
 A score of BM25 or a cosine is large in one catalogue and small in another. Divided by the largest of the list
-(`beside_best`) it says the same among 2 candidates and among 2,000. None of these columns reads a label.
+(`beside_best`) it says the same among 2 candidates and among 2,000. A cosine below LEAST is chance, and stays small
+where nothing of a short list is like the query. None of these columns reads a label.
 """
 
 import numpy as np
@@ -26,20 +27,29 @@ from ltr.features.tool_word_overlap import (
 )
 from ltr.files.mergeable_tables import Part
 
+LEAST = 0.1  # of a best cosine
 
-def beside_best(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Return the values divided by the largest of their list; 0 where none is above 0.
+
+def beside_best(values: FloatArray, offsets: IntArray, least: float = 0.0) -> FloatArray:
+    """Return the values divided by the largest of their list, or by the least that counts; 0 where neither is above 0.
 
     >>> beside_best(np.array([1.0, 4.0, -1.0, 0.0]), np.array([0, 2, 4]))
     array([0.25, 1.  , 0.  , 0.  ])
+    >>> beside_best(np.array([0.05, 0.02]), np.array([0, 2]), LEAST)
+    array([0.5, 0.2])
     """
-    best = np.maximum.reduceat(values, offsets[:-1]).repeat(lengths_of(offsets))
+    best = np.maximum(np.maximum.reduceat(values, offsets[:-1]), least).repeat(lengths_of(offsets))
     return np.divide(values, best, out=np.zeros(len(values)), where=best > 0)
 
 
 def column_beside_best(raw: FloatArray, offsets: IntArray, state: State | None) -> FloatArray:
     """Return the one column of numbers, each divided by the largest of its list."""
     return beside_best(raw[:, 0], offsets)
+
+
+def cosine_beside_best(raw: FloatArray, offsets: IntArray, state: State | None) -> FloatArray:
+    """Return the same of a column of cosines."""
+    return beside_best(raw[:, 0], offsets, LEAST)
 
 
 def described(tools: ToolList) -> tuple[str, ...]:
@@ -77,10 +87,10 @@ def near_words(candidates: Candidates, state: State, context: Context) -> FloatA
     fit=TOOL_GRAMS,
     prepare=tool_grams,
     title="letters shared, beside the best",
-    finish=Finish(column_beside_best),
+    finish=Finish(cosine_beside_best),
 )
 def near_letters(candidates: Candidates, state: State, context: Context) -> FloatArray:
-    """tool.char divided by the largest of the list."""
+    """tool.char divided by the largest of the list, or by .1."""
     return character_overlap(candidates, state, context)
 
 
@@ -91,10 +101,10 @@ def near_letters(candidates: Candidates, state: State, context: Context) -> Floa
     queries=query_clauses,
     documents=distinct_tools,
     title="like its text, beside the best",
-    finish=Finish(column_beside_best),
+    finish=Finish(cosine_beside_best),
 )
 def near_text(candidates: Candidates, state: None, context: Context) -> FloatArray:
-    """cos(e(query), e(text)) divided by the largest of the list."""
+    """cos(e(query), e(text)) divided by the largest of the list, or by .1."""
     return query_products(candidates, context)
 
 
@@ -105,8 +115,8 @@ def near_text(candidates: Candidates, state: None, context: Context) -> FloatArr
     queries=query_clauses,
     documents=distinct_tools,
     title="part is like its text, beside the best",
-    finish=Finish(column_beside_best),
+    finish=Finish(cosine_beside_best),
 )
 def near_clause(candidates: Candidates, state: None, context: Context) -> FloatArray:
-    """tool.clause divided by the largest of the list."""
+    """tool.clause divided by the largest of the list, or by .1."""
     return clause_products(candidates, context)

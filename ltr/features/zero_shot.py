@@ -15,7 +15,7 @@ from ltr.features.character_ngrams import character_overlap, count_tool_grams, g
 from ltr.features.clauses import query_clauses
 from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
-from ltr.features.near_best import beside_best, count_descriptions, description_words
+from ltr.features.near_best import LEAST, beside_best, count_descriptions, description_words
 from ltr.features.precomputed_tables import ToolList, all_extended
 from ltr.features.registry import Finish, feature
 from ltr.features.state_learners import Counted
@@ -35,7 +35,7 @@ from ltr.files.mergeable_tables import Part, texts_of
 
 Weight = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
 PARTS = ("tool.near_words", "tool.near_letters", "tool.name", "tool.near_text", "tool.near_clause")
-NAME = PARTS.index("tool.name")  # a share already; the others are divided by the largest of their list
+WORDS, NAME = PARTS.index("tool.near_words"), PARTS.index("tool.name")
 COUNTS: dict[str, Callable[[Groups, Context], Part]] = {
     "words": count_descriptions,
     "letters": count_tool_grams,
@@ -95,11 +95,12 @@ def prepared_parts(tools: ToolList, state: State, context: Context) -> PreparedP
 
 
 def weighted(raw: FloatArray, offsets: IntArray, state: State) -> FloatArray:
-    """Return the weighted sum of the parts, each but the name's divided by the largest of its list."""
+    """Return the weighted sum of the parts; the name's is a share already, the others are taken beside the best."""
     weights, total = state["weights"], np.zeros(len(raw))
     for place, part in enumerate(PARTS):
         if weight := weights.get(part, 0.0):
-            total += weight * (raw[:, place] if place == NAME else beside_best(raw[:, place], offsets))
+            values, least = raw[:, place], 0.0 if place == WORDS else LEAST
+            total += weight * (values if place == NAME else beside_best(values, offsets, least))
     return total
 
 
