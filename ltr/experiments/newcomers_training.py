@@ -23,7 +23,7 @@ from ltr.training.fit import fit
 
 FOLDS = 5  # of traces; in each another fifth of the tools that were right is held out as well
 SHARE = 0.1  # of all, that queries for tools held out weigh; those for tools that are new anyway weigh as they are
-FEWEST = 10  # queries for a tool that was held out
+FEWEST, ENOUGH = 10, 100  # queries for tools held out
 UNTRAINED = "tool.zero_shot"  # what is known of a newcomer
 
 
@@ -37,46 +37,54 @@ class HeldOut:
     asks_for_missed: BoolArray  # (groups,): for a tool that was held out, and right in the other traces
 
 
-def with_newcomers(router: Router, prepared: Prepared, train: TrainConfig) -> tuple[Router, FloatArray]:
-    """The router with the columns of newcomers, and these of the training rows, cross-fitted.
+def with_newcomers(router: Router, prepared: Prepared, train: TrainConfig) -> Router:
+    """The router with the columns of newcomers.
 
     The score of a tool that was never right gets a + b zero_shot; a and b are the optimum of the same loss over left
     out traces, with a fifth of the tools held out of each fold. Queries for tools held out weigh a tenth of all.
     """
-    groups, nothing = prepared.groups, np.empty((len(prepared.phi), 0))
+    groups = prepared.groups
     features = None if groups.candidates.features is not None else prepared.features
     if not train.newcomers or router.kind != "tool" or features is None or set(NEWCOMERS) & set(prepared.names):
-        return router, nothing
+        return router
     with stage("newcomers"):
-        return _learned(router, features, groups, train, nothing)
-
-
-def _learned(
-    router: Router, features: FittedFeatures, groups: Groups, train: TrainConfig, nothing: FloatArray
-) -> tuple[Router, FloatArray]:
-    """The same of features that read texts."""
-    added = tuple(name for name in (UNTRAINED, *NEWCOMERS) if name not in features.names)
-    held = _held_out(router, features, groups)
-    number = sum(int(one.asks_for_missed.sum()) for one in held)
-    if number < FEWEST:
-        return router, nothing
-    learned = _fitted(held, train, len(groups.candidates.trace_ids))
-    configs = tuple(map(FeatureConfig, (UNTRAINED, *NEWCOMERS)))
-    fitted, phi = CrossFitting(configs, groups, features.encoder.name).fitted()
-    offset, slope = learned.tolist()
+        held = _held_out(router, features, groups)
+        number = sum(int(one.asks_for_missed.sum()) for one in held)
+        if number < FEWEST:
+            return router
+        offset, slope = _fitted(held, train, len(groups.candidates.trace_ids)).tolist()
+        added = _added(features)
+        states = fit_states(added, groups, features.encoder)
     w = np.array([0.0, offset, slope][-len(added) :])  # where UNTRAINED comes with them, it counts for newcomers alone
     record = NewcomersRecord(offset, slope, held_out=number, queries=sum(len(one.asks_for_missed) for one in held))
-    return _with_columns(router, fitted.only(*added), w, record), phi[:, -len(added) :]
+    return _with_columns(router, replace(features, configs=added, states=states), w, record)
+
+
+def training_columns(router: Router, prepared: Prepared) -> FloatArray:
+    """The columns of the training groups with those of newcomers, cross-fitted: they know each right tool."""
+    count, phi = prepared.phi.shape[1], prepared.phi
+    if router.training.newcomers is None:
+        return phi
+    configs = tuple(map(FeatureConfig, (UNTRAINED, *NEWCOMERS)))
+    added = CrossFitting(configs, prepared.groups, router.fitted.encoder.name).fitted()[1]
+    places = [(UNTRAINED, *NEWCOMERS).index(name) for name in router.names[count:] if name in (UNTRAINED, *NEWCOMERS)]
+    return np.column_stack([phi, added[:, places]])
+
+
+def _added(features: FittedFeatures) -> tuple[FeatureConfig, ...]:
+    """What is put beside the features."""
+    return tuple(FeatureConfig(name) for name in (UNTRAINED, *NEWCOMERS) if name not in features.names)
 
 
 def _held_out(router: Router, features: FittedFeatures, groups: Groups) -> list[HeldOut]:
-    """Each fold of traces, learned from the others without a fifth of the tools."""
+    """Folds of traces, each learned from the others without a fifth of the tools, until they have ENOUGH queries."""
     candidates = groups.candidates
     tool_folds = np.array([_fold(name) for name in candidates.name_texts], dtype=np.int64)
     trace_folds = np.array([_fold(name) for name in candidates.trace_ids], dtype=np.int64)[candidates.traces]
-    added = tuple(name for name in (UNTRAINED, *NEWCOMERS) if name not in features.names)
-    configs, held = (*features.configs, *map(FeatureConfig, added)), []
+    configs, held = (*features.configs, *_added(features)), list[HeldOut]()
     for fold in range(FOLDS):
+        if sum(int(one.asks_for_missed.sum()) for one in held) >= ENOUGH:
+            break
         is_right_held = (tool_folds[candidates.names] == fold) & (groups.labels > 0)
         is_held, is_outside = np.logical_or.reduceat(is_right_held, groups.offsets[:-1]), trace_folds != fold
         is_learned, inside = is_outside & ~is_held, np.flatnonzero(~is_outside)

@@ -19,7 +19,7 @@ from ltr.experiments.cross_validation import cross_validate
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.l2_choice import Settled, judged_by, settled, validation
 from ltr.experiments.model_selection import chosen
-from ltr.experiments.newcomers_training import with_newcomers
+from ltr.experiments.newcomers_training import training_columns, with_newcomers
 from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.past_from_own_choices import rows_to_learn, with_own_past
 from ltr.experiments.progress import OnProgress, Step, silent
@@ -101,7 +101,7 @@ def run(
     training = recorded(model, diagnosis, prepared, settings, choice.record, is_l2_chosen=is_l2_chosen)
     training = msgspec.structs.replace(training, best_feature=best, baselines=beside)
     trained = (groups.candidates.kind, names, model.w, prepared.features, settings.train, training, model.terms)
-    router, of_newcomers = with_newcomers(Router(*trained), prepared, settings.train)
+    router = with_newcomers(Router(*trained), prepared, settings.train)
     router = with_none_and_abstaining(router, config, (groups, data.calibrate), on_progress)
     learned = None
     if router.features is not None and groups.candidates.features is None:
@@ -116,7 +116,9 @@ def run(
         router,
         data.test or groups,
         config,
-        phi=_measured_columns(router, shared.test_columns(), data.test, prepared.groups, of_newcomers),
+        phi=_with_added(
+            router, shared.test_columns() if data.test else training_columns(router, prepared), data.test or groups
+        ),
         split=split,
         best_column=lambda asked: (best_column.applied(asked.candidates) if data.test else best_column.phi)[:, 0],
     )
@@ -151,21 +153,13 @@ def fitted(
         return model, diagnose(*inputs, model, **fixed, clusters=traces, names=prepared.names)
 
 
-def _measured_columns(
-    router: Router, phi: FloatArray, test: Groups | None, train: Groups, of_newcomers: FloatArray
-) -> FloatArray:
-    """The columns of the groups that are measured, with those that were put beside the trained ones.
-
-    Those of newcomers know each right tool: of training groups they are cross-fitted.
-    """
+def _with_added(router: Router, phi: FloatArray, groups: Groups) -> FloatArray:
+    """The columns with those that were put beside trained ones, of newcomers and of corrections."""
     added = router.names[phi.shape[1] :]
     if not added:
         return phi
     needed = router.fitted.only(*added, *(FEATURES[name].finish.times for name in added))
-    columns = needed((test or train).candidates)[:, -len(added) :]
-    if test is None:
-        columns[:, : of_newcomers.shape[1]] = of_newcomers
-    return np.column_stack([phi, columns])
+    return np.column_stack([phi, needed(groups.candidates)[:, -len(added) :]])
 
 
 def _epoch_steps(train: TrainConfig, on_progress: OnProgress) -> OnEpoch:

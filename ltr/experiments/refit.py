@@ -289,7 +289,7 @@ def refitted(given: Given, on_progress: OnProgress = silent, *, chooses: bool = 
     training = msgspec.structs.replace(training, **kept)
     of_model = (before.kind, prepared.names, weights.w, prepared.features, config.train, training, weights.terms)
     without_abstaining = replace(config, abstain=replace(config.abstain, rule=None))
-    router, _ = with_newcomers(Router(*of_model), prepared, config.train)
+    router = with_newcomers(Router(*of_model), prepared, config.train)
     router = with_none_and_abstaining(router, without_abstaining, (prepared.groups, None), on_progress)
     return corrected(replace(router, abstain=before.abstain), given.outcomes, given.learned.rarity)
 
