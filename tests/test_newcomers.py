@@ -120,7 +120,9 @@ def test_no_tool_and_no_trace_that_is_held_out_is_learned_from(files, monkeypatc
     held, learned = [], newcomers_training._fitted
     monkeypatch.setattr(newcomers_training, "_fitted", lambda *inputs: held.extend(inputs[0]) or learned(*inputs))
     trained(files)
+    *learned_from, of_all = learned_from  # what the columns that are kept learn from
     assert len(held) == len(learned_from) == 5
+    assert len(of_all.offsets) > max(len(groups.offsets) for groups in learned_from)
     for one, groups in zip(held, learned_from, strict=True):
         assert not set(one.groups.candidates.trace_ids) & set(groups.candidates.trace_ids)
         right = {groups.candidates.name_texts[name] for name in groups.candidates.names[groups.labels > 0].tolist()}

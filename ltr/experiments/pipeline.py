@@ -110,15 +110,14 @@ def run(
         rarity = Rarity.of(samples.candidates, router.features.encoder) if has_layer else Rarity.flat()
         learned = Learned(rarity, samples, outcomes)
         router = corrected(router, outcomes, learned.rarity)
+    phi = shared.test_columns() if data.test else training_columns(router, prepared)
     on_progress(Step("measuring"))
     split = "test" if data.test else "train"
     measured = evaluate_router(
         router,
         data.test or groups,
         config,
-        phi=_with_added(
-            router, shared.test_columns() if data.test else training_columns(router, prepared), data.test or groups
-        ),
+        phi=_with_added(router, phi, data.test or groups),
         split=split,
         best_column=lambda asked: (best_column.applied(asked.candidates) if data.test else best_column.phi)[:, 0],
     )
