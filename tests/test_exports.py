@@ -92,7 +92,7 @@ SIGNATURES = {
         "settings",
     ),
     "trainer": ("name",),
-    "update": ("run", "outcomes", "forget", "choose", "tools", "on_progress"),
+    "update": ("run", "outcomes", "forget", "choose", "tools", "graphs", "on_progress"),
     "write_report": ("directories", "out", "seed", "made"),
 }
 

@@ -199,7 +199,7 @@ def test_recommended_features_are_fewer_for_few_traces_and_the_run_says_so(tools
     assert every.config.features == every.router.names
     few = write_lines(tmp_path / "few.jsonl", tool_lines(seed=3, traces=4))
     fewer = run(replace(with_data(tools, train=str(few)), features=("recommended",)))
-    assert fewer.router.names == ("tool.proto", "tool.lift", "tool.clause_char", "tool.name")
+    assert fewer.router.names == ("tool.proto", "tool.lift", "tool.clause_char", "tool.name", "tool.zero_shot")
     told = "only 4 training traces: 5 of the 11 recommended features are used; all from 10 traces on"
     assert told in fewer.warnings
 
