@@ -40,6 +40,11 @@ class Groups:
     outcomes: tuple[str, ...] | None = None  # (groups,) the id of an outcome, "" of any other; None: no group is one
 
     @property
+    def group_weights(self) -> FloatArray:
+        """The weight of each group."""
+        return np.ones(len(self.offsets) - 1) if self.weights is None else self.weights
+
+    @property
     def num_none(self) -> int:
         """How many groups were left out because none is right."""
         return 0 if self.none_groups is None else len(self.none_groups.offsets) - 1

@@ -65,7 +65,7 @@ def choose(config: RunConfig, shared: SharedInputs, on_progress: OnProgress = si
     listed, left_out = tuple(compress(listed, is_trained)), left_out.of(is_trained)
     groups = prepared.groups
     counted = np.flatnonzero(~np.isnan(left_out.losses).any(axis=0))
-    weights = np.ones(len(groups.offsets) - 1) if groups.weights is None else groups.weights
+    weights = groups.group_weights
     levels = np.array([alternative.level for alternative in listed])
     left_out, weights, traces = left_out.only(counted), weights[counted], groups.candidates.traces[counted]
     stood = climbed(left_out, levels, weights, traces)

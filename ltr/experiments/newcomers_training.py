@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray
+from ltr.arrays import BoolArray, FloatArray, offsets_of
 from ltr.data.groups import Groups, select
 from ltr.experiments.sampling_correction import score_offset
 from ltr.experiments.training_columns import Prepared
@@ -111,16 +111,12 @@ def _fitted(held: list[HeldOut], train: TrainConfig, traces: int) -> FloatArray:
     """The weights of NEWCOMERS."""
     phi, scores = (np.concatenate(parts) for parts in zip(*((one.newcomers, one.scores) for one in held), strict=True))
     labels = np.concatenate([one.groups.labels for one in held])
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(one.groups.offsets) for one in held]))])
-    weights = np.concatenate([_weights(one.groups) for one in held])
+    offsets = offsets_of(np.concatenate([np.diff(one.groups.offsets) for one in held]))
+    weights = np.concatenate([one.groups.group_weights for one in held])
     is_held = np.concatenate([one.asks_for_missed for one in held])
     weights[is_held] *= SHARE / (1 - SHARE) * weights[~is_held].sum() / weights[is_held].sum()
     plain = TrainConfig(trainer="newton", standardize=True, targets=train.targets, l2=1 / traces)
     return fit(phi, labels, offsets, plain, weights=weights, score_offset=scores).w
-
-
-def _weights(groups: Groups) -> FloatArray:
-    return np.ones(len(groups.offsets) - 1) if groups.weights is None else groups.weights
 
 
 def _with_columns(router: Router, features: FittedFeatures, w: FloatArray, record: NewcomersRecord) -> Router:

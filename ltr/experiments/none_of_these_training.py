@@ -61,6 +61,6 @@ def none_rows(
     z, rest = none_inputs(scored.scores, groups.offsets, relevance_of(names, scored.phi, relevance), words)
     is_known = is_none | (np.maximum.reduceat(groups.labels, groups.offsets[:-1]) > 0)
     of_trace = np.array([codes[trace] for trace in candidates.trace_ids], dtype=np.int64)
-    weights = np.ones(len(rest)) if groups.weights is None else groups.weights
+    weights = groups.group_weights
     labels = np.full(int(is_known.sum()), is_none)
     return NoneRows(z[is_known], rest[is_known], labels, of_trace[candidates.traces][is_known], weights[is_known])

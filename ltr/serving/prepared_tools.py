@@ -80,12 +80,11 @@ class PreparedTools(SharedByThreads):
 
     def once(self, catalogue: "ToolCatalogue | None", make: Callable[[], Made]) -> Made:
         """What is made of the router's own catalogue, made once."""
-        made = self._made
-        if made is None or made[0] is not catalogue:
-            with self.lock:
-                made = self._made = catalogue, make()
-        value: Made = made[1]
-        return value
+        with self.lock:
+            if self._made is None or self._made[0] is not catalogue:
+                self._made = catalogue, make()
+            value: Made = self._made[1]
+            return value
 
     def own_offer(self, catalogue: "ToolCatalogue", objects: tuple[object, ...]) -> Offer:
         """The offer of the router's own catalogue, made once."""
