@@ -9,7 +9,7 @@ import pytest
 
 from ltr import feature, read_groups
 from ltr.data.groups import select
-from ltr.data.shards import sample_shards
+from ltr.data.sample_shards import sample_shards
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, DiskError, FileError, UsageError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ltr import read_groups
-from ltr.data.shards import sample_shards
+from ltr.data.sample_shards import sample_shards
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, DiskError, FileError, LtrError
 from tests.builders import graph_lines, tool_lines, write_lines

@@ -13,7 +13,7 @@ from ltr.audit.overlap import file_overlap, near_duplicates, query_overlap
 from ltr.data.catalogues.graphs import read_graphs
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.none_of_these_groups import without_none
-from ltr.data.shards import are_large
+from ltr.data.sample_shards import are_large
 from ltr.engines.config import EngineConfig
 from ltr.engines.open_engine import open_engine, warn_without_shards
 from ltr.errors import DataError, UsageError

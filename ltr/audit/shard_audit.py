@@ -17,7 +17,7 @@ from ltr.data.catalogues.graphs import GraphCatalogue
 from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import groups_to_learn
-from ltr.data.shards import sample_shards
+from ltr.data.sample_shards import sample_shards
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
 from ltr.features.crossfit_shards import Shards

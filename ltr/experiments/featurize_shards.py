@@ -10,7 +10,7 @@ from ltr.config.run import RunConfig, encoder_name, feature_configs, nothing_to_
 from ltr.data.groups import Groups
 from ltr.data.none_candidates import RIGHT
 from ltr.data.none_of_these_groups import groups_to_learn
-from ltr.data.shards import SampleShards
+from ltr.data.sample_shards import SampleShards
 from ltr.engines.engine import Engine
 from ltr.engines.open_engine import open_engine
 from ltr.errors import DataError, count

@@ -19,7 +19,7 @@ from ltr.files.path_arguments import STDIN, expand
 from ltr.storage.feature_records import fit_digest
 
 if TYPE_CHECKING:
-    from ltr.data.shards import SampleShards
+    from ltr.data.sample_shards import SampleShards
 
 
 def read(
@@ -60,7 +60,7 @@ def read_shards(
     paths: str | tuple[str, ...], data: DataConfig, *, rows: int | None = None, labels_required: bool = True
 ) -> "Iterator[SampleShards]":
     """The groups of samples in shards of about so many rows, for the time of the block."""
-    from ltr.data.shards import sample_shards  # what fits memory does not need it
+    from ltr.data.sample_shards import sample_shards  # what fits memory does not need it
 
     files = expand(paths)
     if packed := next((name for name in files if name.endswith(".npz")), ""):

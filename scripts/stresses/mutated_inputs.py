@@ -23,7 +23,7 @@ from ltr.data.groups import read_groups
 from ltr.data.importers.file_beginning import read_opening
 from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.registry import IMPORTERS
-from ltr.data.shards import sample_shards
+from ltr.data.sample_shards import sample_shards
 from ltr.encoders.vector_cache import FILE, VectorCache
 from ltr.errors import ConfigError, LtrError
 from ltr.experiments.featurize import featurize_and_save
