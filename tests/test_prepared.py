@@ -1,12 +1,11 @@
 """What a catalogue alone decides is computed once for each tool; columns are the same as pair by pair."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from ltr import read_groups
 from ltr.arrays import Ragged
+from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.tool_texts import ToolText
 from ltr.encoders import inverted_index
 from ltr.encoders.cached_encoder import CachedEncoder
@@ -163,15 +162,5 @@ def test_rows_of_queries_may_stand_in_any_order(fitted):
 def test_a_tool_without_a_description_and_a_lone_tool_have_columns(fitted):
     features = fitted[0]
     tables = features.prepared(ToolList(("zz",), (ToolText(),)), {})
-    candidates = replace(
-        fitted[1]["few"],
-        offsets=np.array([0, 1]),
-        traces=np.zeros(1, dtype=int),
-        queries=np.zeros(1, dtype=int),
-        query_texts=("find the weather",),
-        names=np.zeros(1, dtype=int),
-        name_texts=("zz",),
-        texts=np.zeros(1, dtype=int),
-        tool_texts=(ToolText(),),
-    )
+    candidates = tool_candidates("find the weather", {"zz": ToolText()})
     assert np.isfinite(features(candidates, Tables(tables, np.zeros(1, dtype=int), {}))).all()

@@ -21,7 +21,8 @@ EXCESS = {"tool": 0.5, "graph": 0.2}
 def likeness_leak(groups: Groups) -> Iterator[Finding]:
     """A warning where mean likeness to the others, without the query, ranks the right one first far above chance."""
     counted = np.flatnonzero(ChanceTest.of(groups).counts)
-    if not counted.size:
+    has_texts = groups.candidates.graphs.size or groups.candidates.texts.size  # columns of an earlier version may not
+    if not counted.size or not has_texts:
         return
     sample = select(groups, counted[:: -(-len(counted) // MOST_GROUPS)])
     tally = ChanceTest.of(sample).ranked_first(likeness(sample.candidates))

@@ -29,7 +29,7 @@ def label_leaks(groups: Groups) -> Iterator[Finding]:
     if not test.counts.any():
         return
     yield from _word_leak("id", groups, test, candidates.names, candidates.name_texts)
-    if candidates.kind == "graph":
+    if candidates.types.size:  # columns of an earlier version do not have them
         yield from _word_leak("type", groups, test, candidates.types, candidates.type_texts)
     yield from _position_leak(groups, test)
 

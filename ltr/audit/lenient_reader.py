@@ -237,7 +237,7 @@ def read_leniently(
             if group not in damaged:  # else what stands beside it is an error already
                 reader.errors.append(error)
             damaged.add(group)
-        usable = without_groups(samples, np.array(sorted(damaged), dtype=np.int64))
+        usable = samples.of_groups(np.setdiff1d(samples.groups, [*damaged])) if damaged else samples
         if len(usable.groups):
             groups = with_feature_names(group_samples(usable, tools=tools, graphs=graphs), files)
     reader.alike.add(reader.errors)
@@ -289,16 +289,3 @@ def sample_errors(samples: Samples, catalogue: GraphCatalogue) -> Iterator[tuple
             own_graph(samples, row)
         except SampleError as error:
             yield error, own[samples.trees[own] == code]
-
-
-def without_groups(samples: Samples, damaged: IntArray) -> Samples:
-    """The samples without the damaged groups."""
-    if not damaged.size:
-        return samples
-    intact = np.setdiff1d(np.unique(samples.groups), damaged)
-    rest = samples.at(np.flatnonzero(np.isin(samples.groups, intact)))
-    names = ("traces", "nodes", "queries", "contexts", "previous", "weights", "times")
-    columns = {name: getattr(samples, name) for name in names}
-    cut = {name: column[intact] for name, column in columns.items() if column is not None and column.size}
-    none = None if samples.none is None else samples.none.of_groups(intact)
-    return replace(rest, groups=np.searchsorted(intact, rest.groups), none=none, **cut)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, offsets_of
+from ltr.arrays import FloatArray, IntArray
+from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.draw_rules_and_probabilities import LOGGED, Draws
-from ltr.data.groups import Groups, select
-from ltr.data.integer_codes import Codes
+from ltr.data.groups import Groups, stack, take
 from ltr.data.tool_texts import ToolText
 
 
@@ -24,7 +24,7 @@ class Additions:
 
 
 def with_additions(groups: Groups, added: Additions, tools: Mapping[str, ToolText]) -> Groups:
-    """The groups with the tools that were drawn for them, as wrong candidates, each on the line its group begins with.
+    """Return the groups with the tools drawn for them, wrong candidates each on the line that its group begins with.
 
     >>> from ltr.data.catalogue_as_candidates import tool_candidates
     >>> one = tool_candidates("weather?", {"get_weather": ToolText()})
@@ -33,33 +33,17 @@ def with_additions(groups: Groups, added: Additions, tools: Mapping[str, ToolTex
     >>> both.candidates.name_texts, both.labels, both.candidates.is_logged
     (('get_weather', 'send_mail'), array([1., 0.]), array([ True, False]))
     """
-    candidates, rows = groups.candidates, len(groups.labels)
-    sizes = np.diff(groups.offsets) + np.bincount(added.groups, minlength=len(groups.offsets) - 1)
-    owners = np.concatenate([np.repeat(np.arange(len(sizes)), np.diff(groups.offsets)), added.groups])
-    order = np.argsort(owners, kind="stable")
-    names, texts = Codes(), Codes()
-    for name in candidates.name_texts:
-        names[name]
-    for text in candidates.tool_texts:
-        texts[text]
-    name_codes = np.array([names[name] for name in added.names], dtype=np.int64)
-    text_codes = np.array([texts[tools[name]] for name in added.names], dtype=np.int64)
-    before = np.full(rows, LOGGED) if candidates.draws is None else candidates.draws.rules
-    labels = np.concatenate([groups.labels, np.zeros(len(added.groups))])[order]
-    lines = candidates.lines[groups.offsets[:-1]][added.groups]
-    offsets = offsets_of(sizes)
-    extended = replace(
-        candidates,
-        offsets=offsets,
-        names=np.concatenate([candidates.names, name_codes])[order],
-        name_texts=tuple(names),
-        texts=np.concatenate([candidates.texts, text_codes])[order],
-        tool_texts=tuple(texts),
-        lines=np.concatenate([candidates.lines, lines])[order],
-        draws=Draws(
-            np.concatenate([before, added.rules])[order],
-            np.concatenate([added.of_rows, added.probabilities])[order],
-        ),
-    )
-    joined = replace(groups, candidates=extended, labels=labels, offsets=offsets)
-    return replace(select(joined, np.arange(len(sizes))), none_groups=groups.none_groups)
+    offered = {name: tools[name] for name in added.names}
+    codes = dict(zip(offered, range(len(offered)), strict=True))
+    names = np.array([codes[name] for name in added.names], dtype=np.int64)
+    draws, offsets = Draws(added.rules, added.probabilities), np.array([0, len(names)])
+    drawn = replace(tool_candidates("", offered), offsets=offsets, names=names, texts=names, lines=names, draws=draws)
+    rules = np.full(len(groups.labels), LOGGED) if groups.candidates.draws is None else groups.candidates.draws.rules
+    before = replace(groups, candidates=replace(groups.candidates, draws=Draws(rules, added.of_rows)))
+    both = stack([before, Groups(drawn, np.zeros(len(names)), offsets)])
+    lines = np.concatenate([groups.candidates.lines, groups.candidates.lines[groups.offsets[:-1]][added.groups]])
+    both = replace(both, candidates=replace(both.candidates, lines=lines))
+    every, sizes = np.arange(len(groups.offsets) - 1), np.diff(groups.offsets)
+    rows = np.argsort(np.concatenate([np.repeat(every, sizes), added.groups]), kind="stable")
+    extended = take(both, every, rows, sizes + np.bincount(added.groups, minlength=len(every)))
+    return replace(extended, none_groups=groups.none_groups)

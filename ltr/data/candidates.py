@@ -1,23 +1,54 @@
 """What can be ranked, as columns without labels."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
+from ltr.data.columns import (
+    NO_CODES,
+    Coded,
+    Fields,
+    Nested,
+    Numbers,
+    Table,
+    Texts,
+    at,
+    column,
+    columns,
+    json_table,
+    taken,
+)
+from ltr.data.draw_rules_and_probabilities import Draws
+from ltr.data.graphs import Graph
+from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile, place
 from ltr.data.tool_texts import ToolText, replace_texts
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue
-    from ltr.data.draw_rules_and_probabilities import Draws
-    from ltr.data.graphs import Graph
-    from ltr.data.schema import Kind
 
 Past = Literal["logged", "labels", "own"]  # the log, right tools, a model's own first choices
-NO_CODES = np.empty(0, dtype=np.int64)  # of tools, the types and graphs
 LISTED_NODES = 6  # of a graph, where a person reads its name
+
+TEXTS = Table(
+    ToolText._fields,
+    lambda texts: [[getattr(text, name) for text in texts] for name in ToolText._fields],
+    lambda *parts: tuple(ToolText(*texts) for texts in zip(*parts, strict=True)),
+)
+GRAPHS = json_table(Graph, is_sound=lambda graph: graph.is_sound)
+OF_TOOLS = Coded("rows", table="tool_texts", held=TEXTS, of_one_kind=True)
+# featurised graphs may be of a file that holds neither
+TYPES = Coded("rows", NO_CODES, table="type_texts", of_one_kind=True)
+OF_GRAPHS = Coded("rows", NO_CODES, table="distinct_graphs", held=GRAPHS, of_one_kind=True)
+DRAWS = Nested("rows", None, type=Draws, prefix="draw_")
+CONTEXTS = Coded("groups", "", table="context_texts")
+PREVIOUS = Coded("groups", (), table="previous_lists", held=json_table(tuple[str, ...]))
+
+
+def _no_codes() -> IntArray:
+    return NO_CODES
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -27,32 +58,32 @@ class Candidates:
     A code is an index into the table named beside it. A table holds each value once, and only what is used.
     """
 
-    kind: "Kind"
+    kind: Kind
     offsets: IntArray  # (groups + 1,): group g owns rows offsets[g]:offsets[g + 1], at least one
-    traces: IntArray  # (groups,) codes into trace_ids
+    traces: IntArray = field(metadata=column(Coded("groups", table="trace_ids")))
     trace_ids: tuple[str, ...]
-    node_ids: tuple[str, ...]  # one a group
-    queries: IntArray  # (groups,) codes into query_texts
+    node_ids: tuple[str, ...] = field(metadata=column(Texts("groups")))
+    queries: IntArray = field(metadata=column(Coded("groups", table="query_texts")))
     query_texts: tuple[str, ...]
-    names: IntArray  # (rows,) codes into name_texts: tool names or candidate ids
+    names: IntArray = field(metadata=column(Coded("rows", table="name_texts")))  # of tools, or ids of candidates
     name_texts: tuple[str, ...]
-    texts: IntArray  # (rows,) codes into tool_texts; empty for graphs
-    tool_texts: "tuple[ToolText, ...]"
-    types: IntArray  # (rows,) codes into type_texts; empty for tools; a graph without a type has ""
-    type_texts: tuple[str, ...]
-    graphs: IntArray  # (rows,) codes into distinct_graphs; empty for tools
-    distinct_graphs: "tuple[Graph, ...]"
-    features: FloatArray | None  # (rows, n) ready numbers
-    feature_names: tuple[str, ...]
-    lines: IntArray  # (rows,) line numbers counted through all files, for `place`
-    files: tuple[SourceFile, ...]
+    texts: IntArray = field(default_factory=_no_codes, metadata=column(OF_TOOLS))  # empty for graphs
+    tool_texts: tuple[ToolText, ...] = ()
+    types: IntArray = field(default_factory=_no_codes, metadata=column(TYPES))  # empty for tools
+    type_texts: tuple[str, ...] = ()  # "" where a graph has none
+    graphs: IntArray = field(default_factory=_no_codes, metadata=column(OF_GRAPHS))  # empty for tools
+    distinct_graphs: tuple[Graph, ...] = ()
+    features: FloatArray | None = field(default=None, metadata=column(Numbers("rows")))  # (rows, n) ready numbers
+    feature_names: tuple[str, ...] = ()
+    lines: IntArray = field(metadata=column(Numbers("rows")))  # counted through all files, for `place`
+    files: tuple[SourceFile, ...] = ()
     fit: str = ""  # digest of the fitted features that ready numbers come from; "": not known
     are_applied: bool = False  # ready numbers of features fitted on other samples, not cross-fitted
     catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
-    draws: "Draws | None" = None  # which rows were added to those of the log; None: none was
-    contexts: IntArray | None = None  # (groups,) codes into context_texts; None where no group has one
-    context_texts: tuple[str, ...] = ()  # the conversation before a query; "" where a group has none
-    previous: IntArray | None = None  # (groups,) codes into previous_lists; None where no group has one
+    draws: Draws | None = field(default=None, metadata=column(DRAWS))
+    contexts: IntArray | None = field(default=None, metadata=column(CONTEXTS))
+    context_texts: tuple[str, ...] = ()  # the conversation before a query
+    previous: IntArray | None = field(default=None, metadata=column(PREVIOUS))
     previous_lists: tuple[tuple[str, ...], ...] = ()  # names used before in the trace, in order; () where none is known
     repeated: str = ""  # that the samples have candidates twice, of which each counts once; "": they have not
     past: Past = "logged"  # what they are made of
@@ -68,8 +99,20 @@ class Candidates:
         return place(self.files, int(self.lines[row]))
 
 
+def of_rows(candidates: Candidates, groups: IntArray, rows: IntArray, sizes: IntArray) -> Candidates:
+    """Return these groups with these rows, so many each, and tables cut to what they use."""
+    return replace(candidates, offsets=offsets_of(sizes), **taken(candidates, {"groups": groups, "rows": rows}))
+
+
+def rows_repeated(candidates: Candidates, times: int) -> Fields:
+    """Return the columns of rows, and offsets, of so many groups that each have all rows of the candidates."""
+    number = len(candidates.lines)
+    rows = slice(None) if times == 1 else np.tile(np.arange(number), times)
+    return {"offsets": np.arange(times + 1) * number, **at(columns(Candidates, "rows"), candidates, {"rows": rows})}
+
+
 def with_tool_texts(candidates: Candidates, tools: "ToolCatalogue") -> Candidates:
-    """The candidates; a tool without a text has that of the catalogue."""
+    """Return the candidates; a tool without a text has that of the catalogue."""
     if candidates.kind != "tool" or candidates.features is not None:
         return candidates
     names, own = (candidates.names, candidates.name_texts), (candidates.texts, candidates.tool_texts)

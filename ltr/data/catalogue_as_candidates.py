@@ -1,20 +1,15 @@
 """One query and a whole catalogue: a group of all its candidates."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ltr.arrays import IntArray
 from ltr.data.candidates import Candidates
-from ltr.data.tool_texts import ToolText
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.catalogues.tools import ToolCatalogue
-    from ltr.data.graphs import Graph
     from ltr.data.schema import Kind
-
-NO_CODES = np.empty(0, dtype=np.int64)
 
 
 def tool_candidates(query: str, tools: "ToolCatalogue") -> Candidates:
@@ -47,37 +42,19 @@ def graph_candidates(query: str, graphs: "GraphCatalogue") -> Candidates:
     )
 
 
-def _candidates(
-    kind: "Kind",
-    query: str,
-    names: tuple[str, ...],
-    *,
-    texts: IntArray = NO_CODES,
-    tool_texts: "tuple[ToolText, ...]" = (),
-    types: IntArray = NO_CODES,
-    type_texts: tuple[str, ...] = (),
-    graphs: IntArray = NO_CODES,
-    distinct_graphs: "tuple[Graph, ...]" = (),
-) -> Candidates:
+def _candidates(kind: "Kind", query: str, names: tuple[str, ...], **of_rows: Any) -> Candidates:
     """One group without a key, of the query and candidates of these names."""
+    none = np.zeros(1, dtype=np.int64)
     return Candidates(
         kind=kind,
         offsets=np.array([0, len(names)]),
-        traces=np.zeros(1, dtype=np.int64),
+        traces=none,
         trace_ids=("",),
         node_ids=("",),
-        queries=np.zeros(1, dtype=np.int64),
+        queries=none,
         query_texts=(query,),
         names=np.arange(len(names)),
         name_texts=names,
-        texts=texts,
-        tool_texts=tool_texts,
-        types=types,
-        type_texts=type_texts,
-        graphs=graphs,
-        distinct_graphs=distinct_graphs,
-        features=None,
-        feature_names=(),
         lines=np.zeros(len(names), dtype=np.int64),
-        files=(),
+        **of_rows,
     )

@@ -1,15 +1,34 @@
 """Groups: the candidates of each query and their labels, as columns with offsets."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, offsets_of, ragged
-from ltr.data.candidates import NO_CODES, Candidates
+from ltr.arrays import LARGEST, Array, FloatArray, IntArray, as_weights, offsets_of, ragged
+from ltr.data.candidates import Candidates, of_rows
 from ltr.data.catalogues.tools import foreign_catalogue, tool_columns
-from ltr.data.integer_codes import recoded
+from ltr.data.columns import (
+    NEEDED,
+    NO_CODES,
+    Axis,
+    Column,
+    Numbers,
+    Places,
+    Texts,
+    at,
+    at_least,
+    column,
+    columns,
+    packed,
+    places_in,
+    read,
+    stacked,
+    taken,
+)
+from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
 from ltr.data.supplied_feature_names import unnamed
 from ltr.errors import DataError, count
 from ltr.files.path_arguments import AnyPath, expand
@@ -19,11 +38,11 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.catalogues.tools import ToolCatalogue
     from ltr.data.data_frame_rows import Table, TableRows
-    from ltr.data.graphs import Graph
     from ltr.data.sample_reader import Samples
 
-Value = TypeVar("Value")
-Rows = IntArray | slice
+WEIGHTS = Numbers("groups", 1.0, check=lambda _, column, offsets: as_weights(column, int(offsets[-1])))
+TIMES = Numbers("groups", np.nan, check=at_least(-LARGEST))
+NONE = Numbers("groups", ABSENT, check=places_in((ABSENT, WRONG, RIGHT)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,13 +50,13 @@ class Groups:
     """Candidates with their labels, weights and times."""
 
     candidates: Candidates
-    labels: FloatArray  # (rows,) at least 0; NaN where a line has none, if that was allowed
+    labels: FloatArray = field(metadata=column(Numbers("rows", check=at_least(0.0))))  # NaN where a line has none
     offsets: IntArray  # those of the candidates
-    weights: FloatArray | None = None  # (groups,) above 0, 1 where a group has none; None where no group has one
-    times: FloatArray | None = None  # (groups,) seconds since 1970, NaN where a group has none; None as above
-    none: IntArray | None = None  # (groups,) ABSENT, WRONG or RIGHT: nothing offered is right; None: all ABSENT
+    weights: FloatArray | None = field(default=None, metadata=column(WEIGHTS))  # above 0
+    times: FloatArray | None = field(default=None, metadata=column(TIMES))  # seconds since 1970
+    none: IntArray | None = field(default=None, metadata=column(NONE))  # RIGHT: nothing offered is right
     none_groups: "Groups | None" = None  # those that were left out because none is right
-    outcomes: tuple[str, ...] | None = None  # (groups,) the id of an outcome, "" of any other; None: no group is one
+    outcomes: tuple[str, ...] | None = field(default=None, metadata=column(Texts("groups", "")))  # ids of outcomes
 
     @property
     def group_weights(self) -> FloatArray:
@@ -94,117 +113,91 @@ def _sources(samples: Any) -> "list[AnyPath | TableRows]":
 
 
 def group_samples(samples: "Samples", *, tools: "ToolCatalogue", graphs: "GraphCatalogue") -> Groups:
-    """The rows of the samples, those of a group together, with the texts and graphs of their candidates."""
-    offsets = offsets_of(np.bincount(samples.groups))
-    is_in_order = bool((samples.groups[1:] >= samples.groups[:-1]).all())
-    rows: Rows = slice(None) if is_in_order else np.argsort(samples.groups, kind="stable")
-    features = None if samples.features is None else samples.features[rows]
-    texts, tool_texts = tool_columns(samples, tools)
-    types, type_texts, graph_codes, distinct_graphs = NO_CODES, tuple[str, ...](), NO_CODES, tuple["Graph", ...]()
+    """Return the rows of the samples, those of a group together, with the texts and graphs of their candidates."""
+    own = {field.name: getattr(samples, field.name) for field in fields(samples)}
+    own["texts"], own["tool_texts"] = tool_columns(samples, tools)
+    own |= {"graphs": NO_CODES, "distinct_graphs": ()}
     if samples.kind == "graph":
         from ltr.data.catalogues.graphs import graph_columns
 
-        types, type_texts, graph_codes, distinct_graphs = graph_columns(samples, graphs)
+        own["types"], own["type_texts"], own["graphs"], own["distinct_graphs"] = graph_columns(samples, graphs)
+    own["node_ids"] = tuple(samples.node_ids[node] for node in samples.nodes.tolist())
+    own["none"] = None if samples.none is None else samples.none.marks(len(samples.traces))
+    offsets = offsets_of(np.bincount(samples.groups))
+    is_in_order = bool((samples.groups[1:] >= samples.groups[:-1]).all())
+    rows = slice(None) if is_in_order else np.argsort(samples.groups, kind="stable")
+    places: Places = {"groups": slice(None), "rows": rows}
     candidates = Candidates(
         kind=samples.kind,
         offsets=offsets,
-        traces=samples.traces,
-        trace_ids=samples.trace_ids,
-        node_ids=tuple(samples.node_ids[node] for node in samples.nodes.tolist()),
-        queries=samples.queries,
-        query_texts=samples.query_texts,
-        names=samples.names[rows],
-        name_texts=samples.name_texts,
-        texts=_at(texts, rows),
-        tool_texts=tool_texts,
-        types=_at(types, rows),
-        type_texts=type_texts,
-        graphs=_at(graph_codes, rows),
-        distinct_graphs=distinct_graphs,
-        features=features,
-        feature_names=() if features is None else unnamed(features.shape[1]),
-        lines=samples.lines[rows],
+        feature_names=() if samples.features is None else unnamed(samples.features.shape[1]),
         files=samples.files,
-        draws=None if samples.draws is None else samples.draws.at(rows),
-        contexts=samples.contexts,
-        context_texts=samples.context_texts,
-        previous=samples.previous,
-        previous_lists=samples.previous_lists,
+        **at(columns(Candidates), SimpleNamespace(**own), places),
     )
-    none = None if samples.none is None else samples.none.marks(len(samples.traces))
-    return Groups(
-        candidates, samples.labels[rows], offsets, samples.weights, samples.times, none, outcomes=samples.outcomes
-    )
-
-
-def _at(codes: IntArray, rows: Rows) -> IntArray:
-    """The codes of the rows; a column that candidates of this kind do not have stays empty."""
-    return codes[rows] if codes.size else codes
+    return Groups(candidates, offsets=offsets, **at(columns(Groups), SimpleNamespace(**own), places))
 
 
 def select(groups: Groups, indices: IntArray) -> Groups:
-    """The groups at the indices, in that order, with the tables cut to what they use.
+    """Return the groups at the indices, in that order, with the tables cut to what they use.
 
     So a text that only groups of the test set have is not there to be learned from.
     """
-    candidates = groups.candidates
     sizes = np.diff(groups.offsets)[indices]
     owner, within = ragged(sizes)
-    rows = groups.offsets[indices][owner] + within
-    offsets = offsets_of(sizes)
-    traces, trace_ids = _cut(candidates.traces[indices], candidates.trace_ids)
-    queries, query_texts = _cut(candidates.queries[indices], candidates.query_texts)
-    names, name_texts = _cut(candidates.names[rows], candidates.name_texts)
-    texts, tool_texts = _cut(_at(candidates.texts, rows), candidates.tool_texts)
-    types, type_texts = _cut(_at(candidates.types, rows), candidates.type_texts)
-    graphs, distinct_graphs = _cut(_at(candidates.graphs, rows), candidates.distinct_graphs)
-    contexts, context_texts = _cut_optional(candidates.contexts, indices, candidates.context_texts)
-    previous, previous_lists = _cut_optional(candidates.previous, indices, candidates.previous_lists)
-    selected = replace(
-        candidates,
+    return take(groups, indices, groups.offsets[indices][owner] + within, sizes)
+
+
+def take(groups: Groups, indices: IntArray, rows: IntArray, sizes: IntArray) -> Groups:
+    """Return the groups at the indices with these rows, so many each, and the tables cut to what they use."""
+    candidates = of_rows(groups.candidates, indices, rows, sizes)
+    return Groups(candidates, offsets=candidates.offsets, **taken(groups, {"groups": indices, "rows": rows}))
+
+
+def stack(parts: Sequence[Groups]) -> Groups:
+    """Return the groups of all parts, one after the other; lines of later parts have no place in the first's files."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0].candidates
+    sizes: dict[Axis, list[int]] = {
+        "groups": [len(part.offsets) - 1 for part in parts],
+        "rows": [len(part.labels) for part in parts],
+    }
+    offsets = offsets_of(np.concatenate([np.diff(part.offsets) for part in parts]))
+    together = stacked(columns(Candidates), [part.candidates for part in parts], sizes)
+    together["lines"][sizes["rows"][0] :] = first.lines[0]
+    nones = [part.none_groups for part in parts if part.none_groups is not None and len(part.none_groups.labels)]
+    return Groups(
+        replace(first, offsets=offsets, **together),
         offsets=offsets,
-        traces=traces,
-        trace_ids=trace_ids,
-        node_ids=tuple(candidates.node_ids[group] for group in indices.tolist()),
-        queries=queries,
-        query_texts=query_texts,
-        names=names,
-        name_texts=name_texts,
-        texts=texts,
-        tool_texts=tool_texts,
-        types=types,
-        type_texts=type_texts,
-        graphs=graphs,
-        distinct_graphs=distinct_graphs,
-        features=None if candidates.features is None else candidates.features[rows],
-        lines=candidates.lines[rows],
-        draws=None if candidates.draws is None else candidates.draws.at(rows),
-        contexts=contexts,
-        context_texts=context_texts,
-        previous=previous,
-        previous_lists=previous_lists,
+        none_groups=stack(nones) if nones else None,
+        **stacked(columns(Groups), parts, sizes),
     )
-    weights, times = (None if column is None else column[indices] for column in (groups.weights, groups.times))
-    none = None if groups.none is None else groups.none[indices]
-    outcomes = None if groups.outcomes is None else tuple(groups.outcomes[group] for group in indices.tolist())
-    return Groups(selected, groups.labels[rows], offsets, weights, times, none, outcomes=outcomes)
 
 
-def _cut(codes: IntArray, table: tuple[Value, ...]) -> tuple[IntArray, tuple[Value, ...]]:
-    """Codes and table cut to the entries in use, in order of first appearance.
+def arrays_of(groups: Groups) -> dict[str, Array]:
+    """Return the groups as arrays by name, texts packed; without ready numbers, lines, and what is said of all."""
+    owners: list[tuple[Column, Any]] = [(column, groups.candidates) for column in columns(Candidates)]
+    owners += [(column, groups) for column in columns(Groups)]
+    came_later = [owner is groups.candidates and column.absent is not NEEDED for column, owner in owners]
+    order = sorted(range(len(owners)), key=came_later.__getitem__)  # equal groups have equal bytes in all versions
+    return {"offsets": groups.offsets} | packed(owners[place] for place in order)
 
-    >>> _cut(np.array([2, 0, 2]), ("a", "b", "c"))
-    (array([0, 1, 0]), ('c', 'a'))
-    """
-    renumbered, distinct = recoded(codes)
-    return renumbered, tuple(table[code] for code in distinct.tolist())
+
+def groups_of(arrays: Mapping[str, Array], offsets: IntArray, **of_all: Any) -> Groups:
+    """Return the groups of `arrays_of`, with fields `of_all` candidates; an error of any kind where they do not fit."""
+    lines = np.ones(int(offsets[-1]), dtype=np.int64)
+    of_groups = read(columns(Groups), arrays, offsets)
+    candidates = Candidates(offsets=offsets, **{"lines": lines, **read(columns(Candidates), arrays, offsets), **of_all})
+    return Groups(candidates, offsets=offsets, **of_groups)
 
 
-def _cut_optional(
-    codes: IntArray | None, indices: IntArray, table: tuple[Value, ...]
-) -> tuple[IntArray | None, tuple[Value, ...]]:
-    """As above, of a column that may be missing."""
-    return (None, ()) if codes is None else _cut(codes[indices], table)
+def without_numbers(groups: Groups) -> Groups:
+    """Return the groups without ready numbers, so that features can be fitted to them anew."""
+    candidates = groups.candidates
+    if candidates.kind == "graph" and not candidates.graphs.size:
+        paths = ", ".join(file.path for file in candidates.files)
+        raise DataError(f"{paths}: without the graphs themselves, as an earlier version wrote it; featurize again")
+    return replace(groups, candidates=replace(candidates, features=None, feature_names=(), fit=""))
 
 
 def without_traces(groups: Groups, names: set[str]) -> Groups:

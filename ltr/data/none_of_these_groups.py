@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ltr.data.candidates import NO_CODES
+from ltr.data.columns import NO_CODES
 from ltr.data.groups import Groups, select
 from ltr.data.none_candidates import RIGHT
 from ltr.errors import DataError, count

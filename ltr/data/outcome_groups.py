@@ -2,16 +2,14 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, offsets_of
-from ltr.data.draw_rules_and_probabilities import LOGGED, Draws
 from ltr.data.graphs import graph_digest
-from ltr.data.groups import Groups, select
+from ltr.data.groups import Groups, select, stack
 from ltr.data.none_candidates import ABSENT
 from ltr.data.none_of_these_groups import groups_to_learn
 from ltr.errors import DataError
@@ -53,7 +51,7 @@ def all_told(first: Groups | None, later: Groups | None, forgotten: Collection[s
     """Return the outcomes of both whose ids and traces are not forgotten; an id that both have counts as the first."""
     known = set(() if first is None else first.outcomes or ())
     left, right = _without(first, set(forgotten)), _without(later, known.union(forgotten))
-    return joined(left, right) if left and right else left or right
+    return stack([left, right]) if left and right else left or right
 
 
 def _without(groups: Groups | None, names: set[str]) -> Groups | None:
@@ -70,7 +68,7 @@ def _without(groups: Groups | None, names: set[str]) -> Groups | None:
 
 def beside(groups: Groups, outcomes: Groups | None) -> Groups:
     """Return training groups, then the outcomes to learn from beside them: what was said often is no more frequent."""
-    return groups if outcomes is None else joined(groups, outcomes_once(outcomes))
+    return groups if outcomes is None else stack([groups, outcomes_once(outcomes)])
 
 
 def corrections_of(groups: Groups) -> Groups | None:
@@ -121,89 +119,3 @@ def _answer(groups: Groups, group: int) -> Answer:
     labels = groups.labels[groups.offsets[group] : groups.offsets[group + 1]].tolist()
     right = tuple(sorted(key for key, label in zip(_keys(groups, group), labels, strict=True) if label > 0))
     return right, ABSENT if groups.none is None else int(groups.none[group])
-
-
-def joined(first: Groups, second: Groups) -> Groups:
-    """Return the groups of both, one after the other; lines of the second have no place in the files of the first."""
-    left, right = first.candidates, second.candidates
-    columns = [
-        *(("traces", "trace_ids"), ("queries", "query_texts"), ("names", "name_texts")),
-        *(("texts", "tool_texts"), ("types", "type_texts"), ("graphs", "distinct_graphs")),
-    ]
-    tables: dict[str, Any] = {}
-    for codes, table in columns:
-        sides = (getattr(left, codes), getattr(left, table)), (getattr(right, codes), getattr(right, table))
-        tables[codes], tables[table] = _merged(*sides)
-    groups = len(first.offsets) - 1, len(second.offsets) - 1
-    absents: dict[tuple[str, str], str | tuple[str, ...]] = {
-        ("contexts", "context_texts"): "",
-        ("previous", "previous_lists"): (),
-    }
-    for (codes, table), absent in absents.items():
-        some = [
-            (np.zeros(size, dtype=np.int64), (absent,))
-            if getattr(side, codes) is None
-            else (getattr(side, codes), getattr(side, table))
-            for side, size in zip((left, right), groups, strict=True)
-        ]
-        if getattr(left, codes) is not None or any(some[1][1]):
-            tables[codes], tables[table] = _merged(*some)
-    rows = len(first.labels), len(second.labels)
-    draws = None
-    if left.draws is not None or right.draws is not None:
-        logged = [Draws(np.full(size, LOGGED), np.ones(size)) for size in rows]
-        pair = [side.draws or none for side, none in zip((left, right), logged, strict=True)]
-        draws = Draws(*(np.concatenate([getattr(side, name) for side in pair]) for name in ("rules", "probabilities")))
-    offsets = offsets_of(np.concatenate([np.diff(first.offsets), np.diff(second.offsets)]))
-    candidates = replace(
-        left,
-        offsets=offsets,
-        node_ids=(*left.node_ids, *right.node_ids),
-        lines=np.concatenate([left.lines, np.full(rows[1], left.lines[0])]),
-        draws=draws,
-        **tables,
-    )
-    none_groups = [part for part in (first.none_groups, second.none_groups) if part is not None and len(part.labels)]
-    ids = [side.outcomes or ("",) * size for side, size in zip((first, second), groups, strict=True)]
-    return Groups(
-        candidates,
-        np.concatenate([first.labels, second.labels]),
-        offsets,
-        _optional((first.weights, second.weights), groups, 1.0),
-        _optional((first.times, second.times), groups, np.nan),
-        _marks((first.none, second.none), groups),
-        joined(*none_groups) if len(none_groups) > 1 else none_groups[0] if none_groups else None,
-        (*ids[0], *ids[1]) if any(ids[0]) or any(ids[1]) else None,
-    )
-
-
-def _merged(
-    left: tuple[IntArray, Sequence[Value]], right: tuple[IntArray, Sequence[Value]]
-) -> tuple[IntArray, tuple[Value, ...]]:
-    """The codes of both in one table.
-
-    >>> _merged((np.array([0, 1]), ("a", "b")), (np.array([1, 0]), ("b", "c")))
-    (array([0, 1, 2, 1]), ('a', 'b', 'c'))
-    """
-    places = {value: place for place, value in enumerate(left[1])}
-    codes = np.array([places.setdefault(value, len(places)) for value in right[1]], dtype=np.int64)
-    return np.concatenate([left[0], codes[right[0]] if len(codes) else right[0]]), tuple(places)
-
-
-def _optional(
-    sides: tuple[FloatArray | None, FloatArray | None], sizes: tuple[int, int], absent: float
-) -> FloatArray | None:
-    """A column that either may lack."""
-    if sides[0] is None and sides[1] is None:
-        return None
-    return np.concatenate(
-        [np.full(size, absent) if side is None else side for side, size in zip(sides, sizes, strict=True)]
-    )
-
-
-def _marks(sides: tuple[IntArray | None, IntArray | None], sizes: tuple[int, int]) -> IntArray | None:
-    if sides[0] is None and sides[1] is None:
-        return None
-    return np.concatenate(
-        [np.full(size, ABSENT) if side is None else side for side, size in zip(sides, sizes, strict=True)]
-    )

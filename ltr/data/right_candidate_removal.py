@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
-from ltr.data.groups import Groups, select
+from ltr.arrays import BoolArray, IntArray
+from ltr.data.groups import Groups, take
 from ltr.data.text_hashes import hashed, mixed
 from ltr.errors import DataError
 
@@ -52,33 +52,9 @@ def _keys(groups: Groups, seed: int) -> "np.ndarray[tuple[int], np.dtype[np.uint
 
 
 def of_rows(groups: Groups, stays: BoolArray, indices: IntArray) -> Groups:
-    """The groups at the indices with those of their rows that stay, at least one each."""
+    """Return the groups at the indices with those of their rows that stay, at least one each."""
     chosen = np.zeros(len(groups.offsets) - 1, dtype=bool)
     chosen[indices] = True
     sizes = np.add.reduceat(stays.astype(np.int64), groups.offsets[:-1])
     rows = np.flatnonzero(stays & np.repeat(chosen, np.diff(groups.offsets)))
-    candidates = groups.candidates
-
-    def cut(column: IntArray) -> IntArray:
-        return column[rows] if column.size else column
-
-    offsets = offsets_of(sizes[indices])
-    features: FloatArray | None = None if candidates.features is None else candidates.features[rows]
-    thinned = replace(
-        candidates,
-        offsets=offsets,
-        traces=candidates.traces[indices],
-        node_ids=tuple(candidates.node_ids[group] for group in indices.tolist()),
-        queries=candidates.queries[indices],
-        names=candidates.names[rows],
-        texts=cut(candidates.texts),
-        types=cut(candidates.types),
-        graphs=cut(candidates.graphs),
-        lines=candidates.lines[rows],
-        features=features,
-        draws=None if candidates.draws is None else candidates.draws.at(rows),
-        contexts=None if candidates.contexts is None else candidates.contexts[indices],
-        previous=None if candidates.previous is None else candidates.previous[indices],
-    )
-    weights = None if groups.weights is None else groups.weights[indices]
-    return select(Groups(thinned, groups.labels[rows], offsets, weights), np.arange(len(indices)))
+    return replace(take(groups, indices, rows, sizes[indices]), times=None, none=None, outcomes=None)

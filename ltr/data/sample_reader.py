@@ -5,7 +5,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -13,6 +13,8 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
+from ltr.data.candidates import CONTEXTS, DRAWS, PREVIOUS, TYPES
+from ltr.data.columns import Coded, Numbers, Texts, at, column, columns
 from ltr.data.draw_rules_and_probabilities import Draws
 from ltr.data.integer_codes import Codes
 from ltr.data.json_decode_errors import FAILURES, decode_error
@@ -43,6 +45,8 @@ class Most:
 
 
 EVERYTHING = Most()
+DESCRIPTIONS = Coded("rows", table="description_texts", of_one_kind=True)
+TREES = Coded("rows", table="tree_texts", of_one_kind=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -51,40 +55,45 @@ class Samples:
 
     kind: Kind
     files: tuple[SourceFile, ...]
-    lines: IntArray  # (rows,) line number, counted through all files
-    groups: IntArray  # (rows,) codes of the keys (trace_id, node_id)
-    names: IntArray  # (rows,) codes of tool names or candidate ids
+    lines: IntArray = field(metadata=column(Numbers("rows")))  # counted through all files
+    groups: IntArray = field(metadata=column(Numbers("rows")))  # codes of the keys (trace_id, node_id)
+    names: IntArray = field(metadata=column(Coded("rows", table="name_texts")))  # of tools, or candidate ids
     name_texts: tuple[str, ...]
-    labels: FloatArray  # (rows,) NaN where a line has none
-    features: FloatArray | None  # (rows, n)
-    descriptions: IntArray  # (rows,) for tools, else empty; so is its table
+    labels: FloatArray = field(metadata=column(Numbers("rows")))  # NaN where a line has none
+    features: FloatArray | None = field(metadata=column(Numbers("rows")))  # (rows, n)
+    descriptions: IntArray = field(metadata=column(DESCRIPTIONS))
     description_texts: tuple[str, ...]
-    types: IntArray  # (rows,) for graphs, else empty; so are trees and both tables
+    types: IntArray = field(metadata=column(TYPES))
     type_texts: tuple[str, ...]
-    trees: IntArray
+    trees: IntArray = field(metadata=column(TREES))
     tree_texts: tuple[bytes, ...]  # JSON as it stands in the file
-    draws: Draws | None  # (rows,); None where every row is of the log
-    traces: IntArray  # (groups,) codes
+    draws: Draws | None = field(metadata=column(DRAWS))  # None where every row is of the log
+    traces: IntArray = field(metadata=column(Coded("groups", table="trace_ids")))
     trace_ids: tuple[str, ...]
-    nodes: IntArray  # (groups,) codes
+    nodes: IntArray = field(metadata=column(Coded("groups", table="node_ids")))
     node_ids: tuple[str, ...]
-    queries: IntArray  # (groups,) codes
+    queries: IntArray = field(metadata=column(Coded("groups", table="query_texts")))
     query_texts: tuple[str, ...]
-    contexts: IntArray | None  # (groups,) codes; None where no group has one
+    contexts: IntArray | None = field(metadata=column(CONTEXTS))  # None where no group has one
     context_texts: tuple[str, ...]
-    previous: IntArray | None  # (groups,) codes; None as above
+    previous: IntArray | None = field(metadata=column(PREVIOUS))  # None as above
     previous_lists: tuple[tuple[str, ...], ...]
     none: NoneCandidates | None  # None where there is none
-    weights: FloatArray | None  # (groups,) 1 where a group has none; None where no group has one
-    times: FloatArray | None  # (groups,) seconds since 1970, NaN where a group has none; None as above
-    outcomes: tuple[str, ...] | None  # (groups,) the id of an outcome, "" of any other group; None: no outcome
+    weights: FloatArray | None = field(metadata=column(Numbers("groups")))  # None where no group has one
+    times: FloatArray | None = field(metadata=column(Numbers("groups")))  # None as above
+    outcomes: tuple[str, ...] | None = field(metadata=column(Texts("groups")))  # None: no group is an outcome
 
     def at(self, rows: IntArray) -> Self:
-        """These rows, of the same groups."""
-        names = ("lines", "groups", "names", "labels", "features", "descriptions", "types", "trees")
-        columns = {name: getattr(self, name) for name in names}
-        cut = {name: column[rows] for name, column in columns.items() if column is not None and column.size}
-        return replace(self, draws=None if self.draws is None else self.draws.at(rows), **cut)
+        """Return these rows, of the same groups."""
+        return replace(self, **at(columns(Samples, "rows"), self, {"rows": rows}))
+
+    def of_groups(self, groups: IntArray) -> Self:
+        """Return the groups with these codes, in rising order, which become 0, 1 and so on."""
+        rows = np.flatnonzero(np.isin(self.groups, groups))
+        of_groups = at(columns(Samples), self, {"groups": groups, "rows": rows})
+        of_groups["groups"] = np.searchsorted(groups, of_groups["groups"])
+        none = None if self.none is None else self.none.of_groups(groups)
+        return replace(self, **of_groups, none=none)
 
 
 def read_samples(sources: "Iterable[AnyPath | TableRows]", *, labels_required: bool = True) -> Samples:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
-from ltr.data.groups import Groups, select
+from ltr.data.groups import Groups, select, without_numbers
 from ltr.data.none_of_these_groups import groups_to_learn
 from ltr.data.splits import TraceDigests, fold_borders, trace_digests
 from ltr.engines.engine import IN_PROCESS, Engine
@@ -51,12 +51,10 @@ class SideOfFold:
         return len(self.shards)
 
     def __getitem__(self, number: int) -> Groups:
-        groups = groups_to_learn(self.shards[number])
-        candidates = groups.candidates
-        digests = trace_digests(candidates.trace_ids, self.seed)
-        fold = np.searchsorted(self.borders, digests, side="right")[candidates.traces]
-        bare = replace(groups, candidates=replace(candidates, features=None, feature_names=(), fit=""))
-        return select(bare, np.flatnonzero((fold == self.fold) == self.is_held))
+        groups = without_numbers(groups_to_learn(self.shards[number]))
+        digests = trace_digests(groups.candidates.trace_ids, self.seed)
+        fold = np.searchsorted(self.borders, digests, side="right")[groups.candidates.traces]
+        return select(groups, np.flatnonzero((fold == self.fold) == self.is_held))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,15 +6,17 @@ from pathlib import Path
 import numpy as np
 
 from ltr.arrays import Array, IntArray, offsets_of
+from ltr.data.candidates import DRAWS
+from ltr.data.columns import checked_codes
 from ltr.data.draw_rules_and_probabilities import Draws
 from ltr.data.none_candidates import RIGHT
 from ltr.experiments.sampling_correction import offset_of_draws
 from ltr.files.npz import read_arrays
-from ltr.storage.columns_file import DRAWS, LARGEST_COLUMNS, checked_codes, refuse_other_shapes
+from ltr.storage.columns_file import LARGEST_COLUMNS, refuse_other_shapes
 from ltr.storage.sharded_columns import ColumnShards, usable_part
 from ltr.training.trainable_shards import ShardArrays
 
-NUMBERS = ("phi", "labels", "offsets", "weights", "none", *DRAWS)
+NUMBERS = ("phi", "labels", "offsets", "weights", "none", *DRAWS.arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class TrainingShardReader:
         with usable_part(path):
             refuse_other_shapes(arrays, self.columns)
         offset = None
-        if DRAWS.keys() <= arrays.keys():
-            draws = Draws(*(arrays[name] for name in DRAWS))
+        if {*DRAWS.arrays} <= arrays.keys():
+            draws = Draws(*(arrays[name] for name in DRAWS.arrays))
             offset = offset_of_draws(draws, arrays["labels"], arrays["offsets"], lambda _: (str(path), 1))
         shard = ShardArrays(arrays["phi"], arrays["labels"], arrays["offsets"], arrays.get("weights"), offset)
         return _answered(shard, arrays.get("none"))

@@ -7,7 +7,8 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
-from ltr.data.candidates import key_order
+from ltr.data.candidates import key_order, rows_repeated
+from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Groups, select
 from ltr.errors import UsageError
@@ -115,19 +116,9 @@ def _blocks(queries: int, tools: int) -> Iterator[IntArray]:
 
 def on_all_tools(groups: Groups, tools: ToolCatalogue) -> Groups:
     """The groups, each with every tool of the catalogue, whose label is that of the samples, 0 where they lack it."""
-    candidates, queries, number = groups.candidates, len(groups.offsets) - 1, len(tools)
-    codes, offsets = np.tile(np.arange(number), queries), np.arange(queries + 1) * number
-    every = replace(
-        candidates,
-        offsets=offsets,
-        names=codes,
-        name_texts=tuple(tools),
-        texts=codes,
-        tool_texts=tuple(tools.values()),
-        lines=np.zeros(len(codes), dtype=np.int64),
-        draws=None,
-    )
-    return replace(groups, candidates=every, labels=_labels(groups, tuple(tools)), offsets=offsets)
+    every = rows_repeated(tool_candidates("", tools), len(groups.offsets) - 1)
+    candidates = replace(groups.candidates, **every)
+    return replace(groups, candidates=candidates, labels=_labels(groups, tuple(tools)), offsets=candidates.offsets)
 
 
 def _labels(groups: Groups, names: tuple[str, ...]) -> FloatArray:

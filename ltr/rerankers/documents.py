@@ -1,10 +1,10 @@
 """The candidates of a query as documents: the texts that a reranker reads."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.data.candidates import Candidates
+from ltr.data.candidates import Candidates, of_rows
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Groups, select
 from ltr.data.tool_texts import tool_text
@@ -59,19 +59,7 @@ def collection(candidates: Candidates) -> Documents:
     names = candidates.names.tolist()
     last_row = {pair: row for row, pair in enumerate(zip(names, texts, strict=True))}
     rows = np.array(list(last_row.values()))
-    merged = replace(
-        candidates,
-        offsets=np.array([0, len(rows)]),
-        traces=candidates.traces[:1],
-        node_ids=candidates.node_ids[:1],
-        queries=candidates.queries[:1],
-        names=candidates.names[rows],
-        texts=candidates.texts[rows] if candidates.texts.size else candidates.texts,
-        types=candidates.types[rows] if candidates.types.size else candidates.types,
-        graphs=candidates.graphs[rows] if candidates.graphs.size else candidates.graphs,
-        features=None if candidates.features is None else candidates.features[rows],
-        lines=candidates.lines[rows],
-    )
+    merged = of_rows(candidates, np.zeros(1, dtype=np.int64), rows, np.array([len(rows)]))
     return Documents(merged, tuple(texts[row] for row in rows.tolist()))
 
 

@@ -4,14 +4,14 @@ import hashlib
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import msgspec
 import numpy as np
 
 from ltr.arrays import IntArray, offsets_of
-from ltr.data.catalogue_as_candidates import graph_candidates, tool_candidates
+from ltr.data.candidates import Candidates
 from ltr.data.catalogues.graphs import GraphEntry, offered_graphs
 from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.graphs import graph_digest
@@ -110,8 +110,8 @@ def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
     answered = [(start, row.right) for start, row in zip(offsets.tolist(), rows, strict=False) if row.right is not None]
     labels[[start + right for start, right in answered]] = 1.0
     times = [math.nan if row.time is None else row.time for row in rows]
-    candidates = replace(
-        graph_candidates("", {}) if len(graphs) else tool_candidates("", {}),
+    candidates = Candidates(
+        kind="graph" if len(graphs) else "tool",
         offsets=offsets,
         traces=np.arange(len(rows)),
         trace_ids=tuple(row.id for row in rows),

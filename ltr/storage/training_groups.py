@@ -8,18 +8,16 @@ from typing import Self
 import msgspec
 import numpy as np
 
-from ltr.arrays import Array
-from ltr.data.candidates import Candidates, Past
-from ltr.data.graphs import Graph
-from ltr.data.groups import Groups
+from ltr.arrays import Array, as_offsets
+from ltr.data.candidates import Past
+from ltr.data.groups import Groups, arrays_of, groups_of
 from ltr.data.source_files import SourceFile
 from ltr.errors import DataError, FileError
 from ltr.features.corrections import Rarity
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.npz import DAMAGES, read_arrays, write_arrays
-from ltr.files.packed_texts import pack_texts, unpack_texts
+from ltr.files.packed_texts import pack_texts
 from ltr.files.path_arguments import AnyPath
-from ltr.storage.columns_file import checked_codes, columns_of, groups_of_columns
 from ltr.storage.feature_state_file import UNUSABLE
 
 LARGEST = 4 << 30
@@ -61,43 +59,10 @@ def write_learned(path: AnyPath, learned: Learned) -> None:
         for name, part in zip(PARTS, (learned.groups, learned.groups.none_groups, learned.outcomes), strict=True):
             if part is not None:
                 plain = replace(part, candidates=replace(part.candidates, contexts=None, context_texts=()))
-                columns = columns_of(plain, np.empty((len(part.labels), 0))) | _graph_arrays(part.candidates)
+                columns = {"phi": np.empty((len(part.labels), 0))} | arrays_of(plain)
+                columns["past"] = pack_texts([part.candidates.past])[0]
                 arrays |= {f"{name}.{key}": array for key, array in columns.items()}
-                arrays[f"{name}.past"] = pack_texts([part.candidates.past])[0]
-                if part.outcomes is not None:
-                    arrays[f"{name}.outcomes"], arrays[f"{name}.outcomes.ends"] = pack_texts(part.outcomes)
     write_arrays(path, arrays)
-
-
-def _graph_arrays(candidates: Candidates) -> dict[str, Array]:
-    """The types and graphs, which featurised samples do without; nothing of tools."""
-    if candidates.kind == "tool":
-        return {}
-    arrays: dict[str, Array] = {"types": candidates.types, "graphs": candidates.graphs}
-    graphs = [msgspec.json.encode(graph).decode() for graph in candidates.distinct_graphs]
-    for name, table in (("type_texts", candidates.type_texts), ("distinct_graphs", graphs)):
-        arrays[name], arrays[f"{name}.ends"] = pack_texts(table)
-    return arrays
-
-
-def _with_graphs(candidates: Candidates, arrays: Mapping[str, Array]) -> Candidates:
-    """The candidates with the types and graphs of such arrays; any error in UNUSABLE where they do not fit."""
-    if candidates.kind == "tool":
-        return candidates
-    types, documents = (
-        unpack_texts(arrays[name], arrays[f"{name}.ends"]) for name in ("type_texts", "distinct_graphs")
-    )
-    graphs = tuple(msgspec.json.decode(document, type=Graph) for document in documents)
-    if not all(graph.is_sound for graph in graphs):
-        raise DataError("edges between nodes of the graph are needed")
-    rows = len(candidates.names)
-    return replace(
-        candidates,
-        types=checked_codes(arrays["types"], rows, types),
-        type_texts=types,
-        graphs=checked_codes(arrays["graphs"], rows, graphs),
-        distinct_graphs=graphs,
-    )
 
 
 def read_learned(path: Path, features: FittedFeatures) -> Learned:
@@ -118,10 +83,9 @@ def _groups(path: Path, features: FittedFeatures, arrays: Mapping[str, Array], n
     own = {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
     if not own:
         return None
-    plain = FittedFeatures(features.kind, (), (), features.encoder)
-    source = SourceFile(str(path), 0, 1)
-    groups = groups_of_columns(source, own, plain, fit="", is_applied=False)
     past = msgspec.convert(own["past"].tobytes().decode(), Past)
-    candidates = replace(groups.candidates, features=None, feature_names=(), past=past)
-    outcomes = unpack_texts(own["outcomes"], own["outcomes.ends"]) if "outcomes" in own else None
-    return replace(groups, candidates=_with_graphs(candidates, own), outcomes=outcomes)
+    offsets = as_offsets(own["offsets"], len(own["labels"]))
+    groups = groups_of(own, offsets, kind=features.kind, files=(SourceFile(str(path), 0, 1),), past=past)
+    if features.kind == "graph" and not groups.candidates.graphs.size:
+        raise DataError("graphs are needed")
+    return groups

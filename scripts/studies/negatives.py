@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.arrays import offsets_of
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import Groups, read_groups, select
+from ltr.data.groups import read_groups, select, take
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.negative_sampling import draw_negatives
 from ltr.experiments.sampling_correction import score_offset
@@ -97,9 +96,4 @@ def right_alone(groups):
     """The groups with their right candidates alone, as a log that names nothing else has them."""
     is_right = groups.labels > 0
     sizes = np.add.reduceat(is_right.astype(np.int64), groups.offsets[:-1])
-    with_right = select(groups, np.flatnonzero(sizes))
-    is_right, candidates = with_right.labels > 0, with_right.candidates
-    offsets = offsets_of(sizes[sizes > 0])
-    columns = {name: getattr(candidates, name)[is_right] for name in ("names", "texts", "lines")}
-    kept = Groups(replace(candidates, offsets=offsets, **columns), with_right.labels[is_right], offsets)
-    return select(kept, np.arange(len(offsets) - 1))
+    return take(groups, np.flatnonzero(sizes), np.flatnonzero(is_right), sizes[sizes > 0])

@@ -80,7 +80,7 @@ def _candidates(
     if not same_tokens(docs, docs[first][names]).all():  # two documents with one hash
         _, first, names = np.unique(np.array(as_tokens(docs)), return_index=True, return_inverse=True)
     topic_texts = tuple(topic.decode() for topic in topics)
-    codes, no_codes = np.arange(len(topics)), np.empty(0, dtype=np.int64)
+    codes = np.arange(len(topics))
     return Candidates(
         kind="tool",
         offsets=offsets,
@@ -93,12 +93,6 @@ def _candidates(
         name_texts=tuple(token.decode() for token in as_tokens(docs[first])),
         texts=np.zeros(len(docs), dtype=np.int64),
         tool_texts=(ToolText(""),),
-        types=no_codes,
-        type_texts=(),
-        graphs=no_codes,
-        distinct_graphs=(),
-        features=None,
-        feature_names=(),
         lines=lines,
         files=files,
     )

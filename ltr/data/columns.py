@@ -1,0 +1,327 @@
+"""Columns as data: each is declared once, at its field, and taken, stacked, stored and read as it is declared there.
+
+    traces: IntArray = field(metadata=column(Coded("groups", table="trace_ids")))
+
+The functions at the end do for all columns of an object what a column does for itself; none knows one by its name.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from itertools import chain
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from ltr.arrays import Array, FloatArray, IntArray, as_floats, refuse_outside
+from ltr.data.integer_codes import Codes, recoded
+from ltr.errors import DataError
+from ltr.files.packed_texts import pack_texts, unpack_texts
+
+Axis = Literal["groups", "rows"]
+Places = Mapping[Axis, IntArray | slice]  # of the entries that are taken
+Fields = dict[str, Any]  # of an object: columns and their tables, by name
+Stored = Mapping[str, Array | Sequence[str]]  # of a file: arrays, and texts that are yet to be packed
+Arrays = Mapping[str, Array]
+Check = Callable[[str, Array, IntArray], Array]  # of name, array and offsets: the entries, if a file may hold them
+
+NO_CODES = np.empty(0, dtype=np.int64)  # of a column that candidates of this kind do not have
+NEEDED: Any = object()  # in the place of an absent entry: the column is always there
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An entry for each group or each row; a column that is None has the entry `absent` throughout."""
+
+    axis: Axis
+    absent: Any = NEEDED
+    name: str = ""  # of its field, which `columns` fills in
+
+    def at(self, owner: Any, places: Places) -> Fields:
+        """Return the entries at the places, and the whole table that they point into."""
+        raise NotImplementedError
+
+    def cut(self, fields: Fields) -> Fields:
+        """Return what `at` returned, the table cut to the entries in use."""
+        return fields
+
+    def stacked(self, owners: Sequence[Any], sizes: Sequence[int]) -> Fields:
+        """Return the entries of all owners, one after the other; an owner has as many as its size says."""
+        raise NotImplementedError
+
+    def stored(self, owner: Any) -> Stored:
+        """Return what a file holds of the column; nothing where it is None."""
+        raise NotImplementedError
+
+    def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
+        """Return the entries that a file holds; an error of any kind unless they are as many as the last offset."""
+        raise NotImplementedError
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The arrays in which a file holds it, those of its table apart."""
+        return (self.name,)
+
+    def is_absent(self, arrays: Arrays) -> bool:
+        """Return whether a file lacks the column, and may."""
+        return self.absent is not NEEDED and self.name not in arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers(Column):
+    """Numbers in an array, one for each entry or several."""
+
+    check: Check | None = None  # None: no file holds them
+
+    def at(self, owner: Any, places: Places) -> Fields:
+        """Return the numbers at the places."""
+        numbers = getattr(owner, self.name)
+        return {self.name: None if numbers is None else numbers[places[self.axis]]}
+
+    def stacked(self, owners: Sequence[Any], sizes: Sequence[int]) -> Fields:
+        """Return the numbers of all owners; None unless one has any."""
+        parts = [None if owner is None else getattr(owner, self.name) for owner in owners]
+        missing = sum(part is None for part in parts)
+        if missing and (missing == len(parts) or self.absent is NEEDED):
+            return {self.name: None}
+        filled = [np.full(n, self.absent) if part is None else part for part, n in zip(parts, sizes, strict=True)]
+        return {self.name: np.concatenate(filled)}
+
+    def stored(self, owner: Any) -> Stored:
+        """Return the array."""
+        numbers = getattr(owner, self.name)
+        return {} if numbers is None or self.check is None else {self.name: numbers}
+
+    def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
+        """Return the numbers that pass the check."""
+        if self.check is None:
+            return {}
+        return {self.name: None if self.is_absent(arrays) else self.check(self.name, arrays[self.name], offsets)}
+
+
+@dataclass(frozen=True, slots=True)
+class Texts(Column):
+    """A tuple of texts."""
+
+    def at(self, owner: Any, places: Places) -> Fields:
+        """Return the texts at the places."""
+        texts, wanted = getattr(owner, self.name), places[self.axis]
+        if texts is None or isinstance(wanted, slice):
+            return {self.name: None if texts is None else texts[wanted]}
+        return {self.name: tuple(texts[place] for place in wanted.tolist())}
+
+    def stacked(self, owners: Sequence[Any], sizes: Sequence[int]) -> Fields:
+        """Return the texts of all owners; None where all are absent."""
+        parts = zip((getattr(owner, self.name) for owner in owners), sizes, strict=True)
+        texts = tuple(chain.from_iterable((self.absent,) * size if part is None else part for part, size in parts))
+        return {self.name: texts if self.absent is NEEDED or any(texts) else None}
+
+    def stored(self, owner: Any) -> Stored:
+        """Return the texts."""
+        texts = getattr(owner, self.name)
+        return {} if texts is None else {self.name: texts}
+
+    def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
+        """Return the texts, if they are as many as there are entries."""
+        texts = None if self.is_absent(arrays) else unpacked(arrays, self.name)
+        if texts is not None and len(texts) != offsets[-1]:
+            raise DataError(f"{len(texts)} {self.name.replace('_', ' ')} do not fit {offsets[-1]} {self.axis}")
+        return {self.name: texts}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How a file holds a table: as texts under one name or several, its own without any."""
+
+    names: tuple[str, ...] = ()
+    texts_of: Callable[[Sequence[Any]], Sequence[Sequence[str]]] = lambda table: [table]
+    values_of: Callable[..., tuple[Any, ...]] = lambda texts: texts
+
+
+def json_table(type: Any, *, is_sound: Callable[[Any], bool] = lambda _: True) -> Table:
+    """Return a table of values of the type, each of which a file holds as JSON."""
+
+    def values_of(texts: Sequence[str]) -> tuple[Any, ...]:
+        values = tuple(msgspec.json.decode(text, type=type) for text in texts)
+        if not all(map(is_sound, values)):
+            raise DataError(f"a {type.__name__} in it cannot be")
+        return values
+
+    return Table(texts_of=lambda table: [[msgspec.json.encode(value).decode() for value in table]], values_of=values_of)
+
+
+@dataclass(frozen=True, slots=True)
+class Coded(Column):
+    """Codes: places in a table of distinct values, which another field holds."""
+
+    table: str = field(kw_only=True)
+    held: Table = Table()
+    of_one_kind: bool = False  # codes and table are empty where candidates are of the other kind
+
+    def at(self, owner: Any, places: Places) -> Fields:
+        """Return the codes at the places, and the table."""
+        codes = getattr(owner, self.name)
+        is_empty = codes is None or (self.of_one_kind and not codes.size)
+        return {self.name: codes if is_empty else codes[places[self.axis]], self.table: getattr(owner, self.table)}
+
+    def cut(self, fields: Fields) -> Fields:
+        """Return the codes of the values in use, and these in order of first appearance.
+
+        >>> Coded("rows", table="texts", name="codes").cut({"codes": np.array([2, 0, 2]), "texts": ("a", "b", "c")})
+        {'codes': array([0, 1, 0]), 'texts': ('c', 'a')}
+        """
+        codes, table = fields[self.name], fields[self.table]
+        if codes is None or not codes.size:
+            return {self.name: codes, self.table: ()}
+        codes, places = recoded(codes)
+        return {self.name: codes, self.table: tuple(table[place] for place in places.tolist())}
+
+    def stacked(self, owners: Sequence[Any], sizes: Sequence[int]) -> Fields:
+        """Return the codes of all owners in one table; None where the first has none, and no other says anything."""
+        parts = [(getattr(owner, self.name), getattr(owner, self.table)) for owner in owners]
+        if self.of_one_kind and any(size and not codes.size for (codes, _), size in zip(parts, sizes, strict=True)):
+            return {self.name: NO_CODES, self.table: ()}
+        if parts[0][0] is None and all(value == self.absent for _, table in parts for value in table):
+            return {self.name: None, self.table: ()}
+        places, stacked = Codes(), []
+        for (codes, table), size in zip(parts, sizes, strict=True):
+            if codes is None:
+                codes, table = np.zeros(size, dtype=np.int64), (self.absent,)
+            own = np.array([places[value] for value in table], dtype=np.int64)
+            stacked.append(own[codes] if own.size else codes)
+        return {self.name: np.concatenate(stacked), self.table: tuple(places)}
+
+    def stored(self, owner: Any) -> Stored:
+        """Return the codes, and the texts of the table."""
+        codes, table = getattr(owner, self.name), getattr(owner, self.table)
+        if codes is None or (self.absent is NO_CODES and not codes.size):
+            return {}
+        return {self.name: codes, **dict(zip(self.held.names or (self.table,), self.held.texts_of(table), strict=True))}
+
+    def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
+        """Return the codes, if they fit the table, and the table."""
+        if self.is_absent(arrays):
+            return {self.name: NO_CODES if self.of_one_kind else None, self.table: ()}
+        table = self.held.values_of(*(unpacked(arrays, name) for name in self.held.names or (self.table,)))
+        is_empty = self.of_one_kind and not table
+        codes = NO_CODES if is_empty else checked_codes(arrays[self.name], int(offsets[-1]), table)
+        return {self.name: codes, self.table: table}
+
+
+@dataclass(frozen=True, slots=True)
+class Nested(Column):
+    """An object with columns of its own, all of them on one axis; a file has their names after a prefix."""
+
+    type: Any = field(kw_only=True)
+    prefix: str = field(kw_only=True)
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """Those of all its columns."""
+        return tuple(self.prefix + column.name for column in columns(self.type))
+
+    def at(self, owner: Any, places: Places) -> Fields:
+        """Return the object with the entries at the places."""
+        value = getattr(owner, self.name)
+        return {self.name: None if value is None else self.type(**at(columns(self.type), value, places))}
+
+    def stacked(self, owners: Sequence[Any], sizes: Sequence[int]) -> Fields:
+        """Return the object with the entries of all; None unless one has any."""
+        values = [getattr(owner, self.name) for owner in owners]
+        if all(value is None for value in values):
+            return {self.name: None}
+        return {self.name: self.type(**stacked(columns(self.type), values, {self.axis: sizes}))}
+
+    def stored(self, owner: Any) -> Stored:
+        """Return the arrays of the object."""
+        value = getattr(owner, self.name)
+        held = () if value is None else columns(self.type)
+        return {self.prefix + name: array for column in held for name, array in column.stored(value).items()}
+
+    def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
+        """Return the object; None unless all its arrays are there."""
+        if not arrays.keys() >= {*self.arrays}:
+            return {self.name: None}
+        named = [replace(column, name=name) for column, name in zip(columns(self.type), self.arrays, strict=True)]
+        return {self.name: self.type(*(column.read(arrays, offsets)[column.name] for column in named))}
+
+
+def column(declared: Column) -> Mapping[str, Column]:
+    """Return the metadata of a field that holds such a column."""
+    return {"column": declared}
+
+
+@cache
+def columns(type: Any, axis: Axis | None = None) -> tuple[Column, ...]:
+    """Return the columns of a class, of one axis or of both, in the order of its fields."""
+    declared = ((field.name, field.metadata.get("column")) for field in fields(type))
+    named = [replace(column, name=name) for name, column in declared if column is not None]
+    return tuple(column for column in named if axis in (None, column.axis))
+
+
+def at(of: Iterable[Column], owner: Any, places: Places) -> Fields:
+    """Return the entries of these columns at the places; tables stay as they are."""
+    return {name: value for column in of for name, value in column.at(owner, places).items()}
+
+
+def taken(owner: Any, places: Places) -> Fields:
+    """Return the entries of all columns at the places, tables cut to what they use, in order of first appearance."""
+    of: Any = type(owner)
+    fields: Fields = {}
+    for column in columns(of):
+        fields |= column.cut(column.at(owner, places))
+    return fields
+
+
+def stacked(of: Iterable[Column], owners: Sequence[Any], sizes: Mapping[Axis, Sequence[int]]) -> Fields:
+    """Return the entries of all owners, one after the other, in common tables."""
+    return {name: value for column in of for name, value in column.stacked(owners, sizes[column.axis]).items()}
+
+
+def packed(of: Iterable[tuple[Column, Any]]) -> dict[str, Array]:
+    """Return what a file holds of columns and their owners: the arrays, then the texts, packed."""
+    arrays, packed = dict[str, Array](), dict[str, Array]()
+    for column, owner in of:
+        for name, values in column.stored(owner).items():
+            if isinstance(values, np.ndarray):
+                arrays[name] = values
+            else:
+                packed[name], packed[f"{name}.ends"] = pack_texts(values)
+    return arrays | packed
+
+
+def unpacked(arrays: Arrays, name: str) -> tuple[str, ...]:
+    """Return the texts of that name."""
+    return unpack_texts(arrays[name], arrays[f"{name}.ends"])
+
+
+def read(of: Iterable[Column], arrays: Arrays, offsets: IntArray) -> Fields:
+    """Return the columns that a file holds; `offsets` are those of its groups."""
+    own: Mapping[Axis, IntArray] = {"groups": np.arange(len(offsets)), "rows": offsets}
+    return {name: value for column in of for name, value in column.read(arrays, own[column.axis]).items()}
+
+
+def checked_codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:
+    """Return the codes, so many places in the table; an error of any kind where they do not fit."""
+    if codes.shape != (length,) or codes.dtype.kind != "i" or not 0 <= codes.min() <= codes.max() < len(table):
+        raise DataError(f"{length} places in a table of {len(table)} are needed")
+    return codes.astype(np.int64)
+
+
+def places_in(values: Sequence[object]) -> Check:
+    """Return the check of numbers that are places among the values."""
+    return lambda _, codes, offsets: checked_codes(codes, int(offsets[-1]), values)
+
+
+def at_least(least: float) -> Check:
+    """Return the check of numbers as samples may hold them; NaN where there is none."""
+
+    def checked(name: str, column: Array, offsets: IntArray) -> FloatArray:
+        if column.shape != (offsets[-1],):
+            raise DataError(f"{name}: {offsets[-1]} numbers are needed, found shape {column.shape}")
+        numbers = as_floats(name, column)
+        refuse_outside(name, np.where(np.isnan(numbers), 0.0, numbers), offsets, least=least)
+        return numbers
+
+    return checked
