@@ -5,7 +5,7 @@ import pytest
 
 from ltr import read_groups
 from ltr.arrays import Ragged
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import tool_candidates
 from ltr.data.tool_texts import ToolText
 from ltr.encoders import inverted_index
 from ltr.encoders.cached_encoder import CachedEncoder

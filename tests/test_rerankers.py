@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ltr import Groups, RunConfig, read_groups, reranker
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import tool_candidates
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
 from ltr.experiments.evaluate_router import evaluate_router

@@ -16,7 +16,7 @@ import pytest
 
 import ltr
 from ltr import RunConfig
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import tool_candidates
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.vector_cache import VectorCache
 from ltr.errors import DataError, UsageError

@@ -7,7 +7,7 @@ import pytest
 
 import ltr
 from ltr import RunConfig
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import tool_candidates
 from ltr.data.tool_texts import ToolText
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.features.crossfit import fit_features

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import tool_candidates
 from ltr.errors import UsageError
 from ltr.features.near_best import beside_best
 from ltr.features.registry import FEATURES

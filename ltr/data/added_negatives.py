@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import tool_candidates
 from ltr.data.draw_rules_and_probabilities import LOGGED, Draws
 from ltr.data.groups import Groups, stack, take
 from ltr.data.tool_texts import ToolText
@@ -26,7 +26,7 @@ class Additions:
 def with_additions(groups: Groups, added: Additions, tools: Mapping[str, ToolText]) -> Groups:
     """Return the groups with the tools drawn for them, wrong candidates each on the line that its group begins with.
 
-    >>> from ltr.data.catalogue_as_candidates import tool_candidates
+    >>> from ltr.data.candidates import tool_candidates
     >>> one = tool_candidates("weather?", {"get_weather": ToolText()})
     >>> drawn = Additions(np.array([0]), ["send_mail"], np.array([2]), np.array([1.0]), np.array([1.0]))
     >>> both = with_additions(Groups(one, np.array([1.0]), one.offsets), drawn, {"send_mail": ToolText("a mail")})

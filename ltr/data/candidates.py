@@ -1,7 +1,7 @@
-"""What can be ranked, as columns without labels."""
+"""What can be ranked, as columns without labels: of samples, or of a query and all of a catalogue."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ltr.data.source_files import SourceFile, place
 from ltr.data.tool_texts import ToolText, replace_texts
 
 if TYPE_CHECKING:
+    from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.catalogues.tools import ToolCatalogue
 
 Past = Literal["logged", "labels", "own"]  # the log, right tools, a model's own first choices
@@ -97,6 +98,53 @@ class Candidates:
     def place(self, row: int) -> tuple[str, int]:
         """File and line that the row comes from."""
         return place(self.files, int(self.lines[row]))
+
+
+def tool_candidates(query: str, tools: "ToolCatalogue") -> Candidates:
+    """Return the query with every tool of the catalogue.
+
+    >>> tool_candidates("weather?", {"get_weather": ToolText("of a city")}).name_texts
+    ('get_weather',)
+    """
+    return _candidates("tool", query, tuple(tools), texts=np.arange(len(tools)), tool_texts=tuple(tools.values()))
+
+
+def graph_names(graphs: "GraphCatalogue") -> tuple[str, ...]:
+    """Return the ids of the graphs; whole keys where two graphs have the same id."""
+    ids = tuple(candidate_id for _, _, candidate_id in graphs)
+    return ids if len(set(ids)) == len(ids) else tuple("/".join(key) for key in graphs)
+
+
+def graph_candidates(query: str, graphs: "GraphCatalogue") -> Candidates:
+    """Return the query with every graph of the catalogue."""
+    codes = np.arange(len(graphs))
+    return _candidates(
+        "graph",
+        query,
+        graph_names(graphs),
+        types=codes,
+        type_texts=tuple(entry.candidate_type or "" for entry in graphs.values()),
+        graphs=codes,
+        distinct_graphs=tuple(entry.graph for entry in graphs.values()),
+    )
+
+
+def _candidates(kind: Kind, query: str, names: tuple[str, ...], **of_rows: Any) -> Candidates:
+    """Return one group without a key, of the query and candidates of these names."""
+    none = np.zeros(1, dtype=np.int64)
+    return Candidates(
+        kind=kind,
+        offsets=np.array([0, len(names)]),
+        traces=none,
+        trace_ids=("",),
+        node_ids=("",),
+        queries=none,
+        query_texts=(query,),
+        names=np.arange(len(names)),
+        name_texts=names,
+        lines=np.zeros(len(names), dtype=np.int64),
+        **of_rows,
+    )
 
 
 def of_rows(candidates: Candidates, groups: IntArray, rows: IntArray, sizes: IntArray) -> Candidates:

@@ -260,6 +260,17 @@ def columns(type: Any, axis: Axis | None = None) -> tuple[Column, ...]:
     return tuple(column for column in named if axis in (None, column.axis))
 
 
+def coded(of: Any, **values: Iterable[Any]) -> Fields:
+    """Return the codes of columns with these values, and the tables, in order of first appearance."""
+    fields: Fields = {}
+    for column in columns(of):
+        if isinstance(column, Coded) and column.name in values:
+            codes = Codes()
+            fields[column.name] = np.array([codes[value] for value in values[column.name]], dtype=np.int64)
+            fields[column.table] = tuple(codes)
+    return fields
+
+
 def at(of: Iterable[Column], owner: Any, places: Places) -> Fields:
     """Return the entries of these columns at the places; tables stay as they are."""
     return {name: value for column in of for name, value in column.at(owner, places).items()}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ltr.data.candidates import Candidates, Past
+from ltr.data.columns import coded
 from ltr.data.groups import Groups
-from ltr.data.integer_codes import Codes
 from ltr.errors import SampleError, UsageError
 
 FROM_LABELS = "from_labels"  # what a config says for labels
@@ -102,9 +102,7 @@ def _traces(groups: Groups) -> list[str]:
 
 def _having(groups: Groups, lists: list[tuple[str, ...]], past: Past) -> Groups:
     """The groups with these pasts."""
-    table = Codes()
-    codes = np.array([table[listed] for listed in lists], dtype=np.int64)
-    candidates = replace(groups.candidates, previous=codes, previous_lists=tuple(table), past=past)
+    candidates = replace(groups.candidates, **coded(Candidates, previous=lists), past=past)
     return replace(groups, candidates=candidates)
 
 

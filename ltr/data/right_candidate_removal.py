@@ -17,7 +17,7 @@ def removed(groups: Groups, share: float, *, seed: int) -> tuple[Groups, Groups]
     groups are copied, and which candidate goes, follows from a hash of the seed, the group's key and the candidate's
     name: the order of groups moves nothing. Groups with nothing right, or nothing wrong, are in neither.
 
-    >>> from ltr.data.catalogue_as_candidates import tool_candidates
+    >>> from ltr.data.candidates import tool_candidates
     >>> from ltr.data.tool_texts import ToolText
     >>> one = tool_candidates("weather?", {"a": ToolText(), "b": ToolText(), "c": ToolText()})
     >>> rest, copies = removed(Groups(one, np.array([1.0, 0.0, 0.0]), one.offsets), 0.5, seed=0)

@@ -7,8 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
-from ltr.data.candidates import key_order, rows_repeated
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import key_order, rows_repeated, tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.groups import Groups, select
 from ltr.errors import UsageError

@@ -3,20 +3,19 @@
 import hashlib
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import msgspec
 import numpy as np
 
-from ltr.arrays import IntArray, offsets_of
+from ltr.arrays import offsets_of
 from ltr.data.candidates import Candidates
 from ltr.data.catalogues.graphs import GraphEntry, offered_graphs
 from ltr.data.catalogues.tools_in_memory import offered_tools
+from ltr.data.columns import coded
 from ltr.data.graphs import graph_digest
 from ltr.data.groups import Groups
-from ltr.data.integer_codes import Codes
 from ltr.data.jsonlines import records
 from ltr.data.none_candidates import ABSENT, RIGHT
 from ltr.data.schema import Kind, seconds
@@ -28,7 +27,6 @@ from ltr.files.path_arguments import AnyPath, shown
 from ltr.files.reading import read_lines
 from ltr.serving.query_checks import checked_queries, refuse_unusable_names
 
-Value = TypeVar("Value", bound=Hashable)
 Offerable = Mapping[str, ToolText | GraphEntry]  # what a name of a catalogue, or an id, stands for
 
 MOST_OFFERED = 1 << 11  # tools or graphs in an outcome, whose texts the journal holds
@@ -99,36 +97,29 @@ class OfferedTo:
 
 def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
     """Return the outcomes as groups that are marked, a trace each, whose id is that of the outcome."""
-    names, name_texts = _coded(name for row in rows for name in row.names)
-    texts, tool_texts = _coded(text for row in rows for text in row.texts)
-    types, type_texts = _coded(entry.candidate_type or "" for row in rows for entry in row.graphs)
-    graphs, distinct_graphs = _coded(entry.graph for row in rows for entry in row.graphs)
-    previous, previous_lists = _coded(tuple(row.previous) for row in rows)
-    queries, query_texts = _coded(row.query for row in rows)
+    graphs = [entry for row in rows for entry in row.graphs]
     offsets = offsets_of([len(row.names) for row in rows])
     labels = np.zeros(int(offsets[-1]))
     answered = [(start, row.right) for start, row in zip(offsets.tolist(), rows, strict=False) if row.right is not None]
     labels[[start + right for start, right in answered]] = 1.0
     times = [math.nan if row.time is None else row.time for row in rows]
+    columns = coded(
+        Candidates,
+        queries=(row.query for row in rows),
+        names=(name for row in rows for name in row.names),
+        texts=(text for row in rows for text in row.texts),
+        types=(entry.candidate_type or "" for entry in graphs),
+        graphs=(entry.graph for entry in graphs),
+        previous=(tuple(row.previous) for row in rows),
+    )
     candidates = Candidates(
-        kind="graph" if len(graphs) else "tool",
+        kind="graph" if graphs else "tool",
         offsets=offsets,
         traces=np.arange(len(rows)),
         trace_ids=tuple(row.id for row in rows),
         node_ids=("0",) * len(rows),
-        queries=queries,
-        query_texts=query_texts,
-        names=names,
-        name_texts=name_texts,
-        texts=texts,
-        tool_texts=tool_texts,
-        types=types,
-        type_texts=type_texts,
-        graphs=graphs,
-        distinct_graphs=distinct_graphs,
         lines=np.zeros(len(labels), dtype=np.int64),
-        previous=previous,
-        previous_lists=previous_lists,
+        **columns,
     )
     return Groups(
         candidates,
@@ -139,12 +130,6 @@ def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
         none=np.array([RIGHT if row.none else ABSENT for row in rows], dtype=np.int64),
         outcomes=tuple(row.id for row in rows),
     )
-
-
-def _coded(values: Iterable[Value]) -> tuple[IntArray, tuple[Value, ...]]:
-    """The code of each value, and the values."""
-    codes = Codes()
-    return np.array([codes[value] for value in values], dtype=np.int64), tuple(codes)
 
 
 def offered_to(outcome: Outcome, catalogue: Offerable | None, kind: Kind) -> OfferedTo:

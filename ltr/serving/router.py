@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.candidates import Candidates, candidate_text, key_order, with_tool_texts
-from ltr.data.catalogue_as_candidates import graph_candidates, graph_names, tool_candidates
+from ltr.data.candidates import (
+    Candidates,
+    candidate_text,
+    graph_candidates,
+    graph_names,
+    key_order,
+    tool_candidates,
+    with_tool_texts,
+)
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.groups import Groups

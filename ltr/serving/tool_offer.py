@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltr.arrays import IntArray
-from ltr.data.candidates import Candidates, key_order, rows_repeated
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import Candidates, key_order, rows_repeated, tool_candidates
+from ltr.data.columns import coded
 from ltr.data.tool_texts import ToolText
 from ltr.features.precomputed_tables import ToolList
 
@@ -36,15 +36,13 @@ class Offer:
 
     def asked(self, queries: Sequence[str], previous: Sequence[str] | None) -> Candidates:
         """The candidates of the queries, a group each, after the names that were used before."""
-        count, texts = len(queries), list(dict.fromkeys(queries))
-        places = {text: place for place, text in enumerate(texts)}
+        count = len(queries)
         return replace(
             self.candidates,
             **rows_repeated(self.candidates, count),
             traces=np.zeros(count, dtype=np.int64),
             node_ids=("",) * count,
-            queries=np.array([places[query] for query in queries], dtype=np.int64),
-            query_texts=tuple(texts),
+            **coded(Candidates, queries=queries),
             previous=None if previous is None else np.zeros(count, dtype=np.int64),
             previous_lists=() if previous is None else (tuple(previous),),
         )

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ltr.data.candidates import Candidates
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import Candidates, tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.catalogues.tools_in_memory import offered_tools
 from ltr.data.groups import Groups

@@ -18,7 +18,7 @@ import numpy as np
 import ltr
 from benchmarks.memory import resident_mb
 from benchmarks.resources import cpu_seconds, in_own_process
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import tool_candidates
 from ltr.data.tool_texts import ToolText
 from ltr.experiments.single_run import run_and_save
 from ltr.serving.pack import recall_of

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ltr.arrays import offsets_of
-from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.candidates import tool_candidates
 from ltr.data.catalogues.tools import read_tools
 from ltr.data.groups import read_groups
 from ltr.data.tool_texts import ToolText

@@ -1,4 +1,4 @@
-from ltr.data.catalogue_as_candidates import graph_candidates, tool_candidates
+from ltr.data.candidates import graph_candidates, tool_candidates
 from ltr.data.catalogues.graphs import GraphEntry
 from ltr.data.graphs import Graph
 from ltr.data.tool_texts import ToolText
