@@ -40,7 +40,6 @@ TEXTS = Table(
 )
 GRAPHS = json_table(Graph, is_sound=lambda graph: graph.is_sound)
 OF_TOOLS = Coded("rows", table="tool_texts", held=TEXTS, of_one_kind=True)
-# featurised graphs may be of a file that holds neither
 TYPES = Coded("rows", NO_CODES, table="type_texts", of_one_kind=True)
 OF_GRAPHS = Coded("rows", NO_CODES, table="distinct_graphs", held=GRAPHS, of_one_kind=True)
 DRAWS = Nested("rows", None, type=Draws, prefix="draw_")
@@ -147,7 +146,7 @@ def _candidates(kind: Kind, query: str, names: tuple[str, ...], **of_rows: Any) 
     )
 
 
-def of_rows(candidates: Candidates, groups: IntArray, rows: IntArray, sizes: IntArray) -> Candidates:
+def with_rows(candidates: Candidates, groups: IntArray, rows: IntArray, sizes: IntArray) -> Candidates:
     """Return these groups with these rows, so many each, and tables cut to what they use."""
     return replace(candidates, offsets=offsets_of(sizes), **taken(candidates, {"groups": groups, "rows": rows}))
 

@@ -153,7 +153,10 @@ def json_table(type: Any, *, is_sound: Callable[[Any], bool] = lambda _: True) -
 
 @dataclass(frozen=True, slots=True)
 class Coded(Column):
-    """Codes: places in a table of distinct values, which another field holds."""
+    """Codes: places in a table of distinct values, which another field holds.
+
+    `absent` is NO_CODES where a file may lack them, because an earlier version wrote none.
+    """
 
     table: str = field(kw_only=True)
     held: Table = Table()

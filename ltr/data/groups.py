@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ltr.arrays import LARGEST, Array, FloatArray, IntArray, as_weights, offsets_of, ragged
-from ltr.data.candidates import Candidates, of_rows
+from ltr.data.candidates import Candidates, with_rows
 from ltr.data.catalogues.tools import foreign_catalogue, tool_columns
 from ltr.data.columns import (
     NEEDED,
@@ -47,7 +47,10 @@ NONE = Numbers("groups", ABSENT, check=places_in((ABSENT, WRONG, RIGHT)))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Candidates with their labels, weights and times."""
+    """Candidates with their labels, weights and times.
+
+    A column that is None says the same of every group: weight 1, no time, none ABSENT, no outcome.
+    """
 
     candidates: Candidates
     labels: FloatArray = field(metadata=column(Numbers("rows", check=at_least(0.0))))  # NaN where a line has none
@@ -149,7 +152,7 @@ def select(groups: Groups, indices: IntArray) -> Groups:
 
 def take(groups: Groups, indices: IntArray, rows: IntArray, sizes: IntArray) -> Groups:
     """Return the groups at the indices with these rows, so many each, and the tables cut to what they use."""
-    candidates = of_rows(groups.candidates, indices, rows, sizes)
+    candidates = with_rows(groups.candidates, indices, rows, sizes)
     return Groups(candidates, offsets=candidates.offsets, **taken(groups, {"groups": indices, "rows": rows}))
 
 
@@ -164,7 +167,8 @@ def stack(parts: Sequence[Groups]) -> Groups:
     }
     offsets = offsets_of(np.concatenate([np.diff(part.offsets) for part in parts]))
     together = stacked(columns(Candidates), [part.candidates for part in parts], sizes)
-    together["lines"][sizes["rows"][0] :] = first.lines[0]
+    if len(first.lines):
+        together["lines"][len(first.lines) :] = first.lines[0]
     nones = [part.none_groups for part in parts if part.none_groups is not None and len(part.none_groups.labels)]
     return Groups(
         replace(first, offsets=offsets, **together),
@@ -176,19 +180,18 @@ def stack(parts: Sequence[Groups]) -> Groups:
 
 def arrays_of(groups: Groups) -> dict[str, Array]:
     """Return the groups as arrays by name, texts packed; without ready numbers, lines, and what is said of all."""
-    owners: list[tuple[Column, Any]] = [(column, groups.candidates) for column in columns(Candidates)]
-    owners += [(column, groups) for column in columns(Groups)]
-    came_later = [owner is groups.candidates and column.absent is not NEEDED for column, owner in owners]
-    order = sorted(range(len(owners)), key=came_later.__getitem__)  # equal groups have equal bytes in all versions
-    return {"offsets": groups.offsets} | packed(owners[place] for place in order)
+    pairs: list[tuple[Column, Any]] = [(column, groups.candidates) for column in columns(Candidates)]
+    pairs += [(column, groups) for column in columns(Groups)]
+    # what candidates may lack came into the format last: equal groups have equal bytes in all versions
+    pairs.sort(key=lambda pair: pair[1] is groups.candidates and pair[0].absent is not NEEDED)
+    return {"offsets": groups.offsets} | packed(pairs)
 
 
 def groups_of(arrays: Mapping[str, Array], offsets: IntArray, **of_all: Any) -> Groups:
     """Return the groups of `arrays_of`, with fields `of_all` candidates; an error of any kind where they do not fit."""
     lines = np.ones(int(offsets[-1]), dtype=np.int64)
-    of_groups = read(columns(Groups), arrays, offsets)
     candidates = Candidates(offsets=offsets, **{"lines": lines, **read(columns(Candidates), arrays, offsets), **of_all})
-    return Groups(candidates, offsets=offsets, **of_groups)
+    return Groups(candidates, offsets=offsets, **read(columns(Groups), arrays, offsets))
 
 
 def without_numbers(groups: Groups) -> Groups:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ltr.data.candidates import Candidates, of_rows
+from ltr.data.candidates import Candidates, with_rows
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Groups, select
 from ltr.data.tool_texts import tool_text
@@ -59,7 +59,7 @@ def collection(candidates: Candidates) -> Documents:
     names = candidates.names.tolist()
     last_row = {pair: row for row, pair in enumerate(zip(names, texts, strict=True))}
     rows = np.array(list(last_row.values()))
-    merged = of_rows(candidates, np.zeros(1, dtype=np.int64), rows, np.array([len(rows)]))
+    merged = with_rows(candidates, np.zeros(1, dtype=np.int64), rows, np.array([len(rows)]))
     return Documents(merged, tuple(texts[row] for row in rows.tolist()))
 
 
