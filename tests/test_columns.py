@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig
-from ltr.data.columns import Coded, Numbers, Texts, at_least, column, columns, packed, read, stacked, taken
+from ltr.data.columns import Coded, Column, Texts, at, at_least, columns, packed, read, stacked
 from ltr.data.groups import arrays_of, groups_of, read_groups, select, stack, without_numbers
 from ltr.errors import DataError, FileError
 from ltr.features.crossfit import fit_features
@@ -32,10 +32,10 @@ GRAPH_COLUMNS = ("types", "type_texts", "type_texts.ends", "graphs", "distinct_g
 class Offers:
     """Columns of three kinds, each absent or not."""
 
-    cities: np.ndarray = field(metadata=column(Coded("groups", table="city_names")))
+    cities: np.ndarray = field(metadata={"column": Coded("groups", "city_names")})
     city_names: tuple[str, ...]
-    prices: np.ndarray | None = field(metadata=column(Numbers("rows", 0.0, check=at_least(0.0))))
-    notes: tuple[str, ...] | None = field(metadata=column(Texts("groups", "")))
+    prices: np.ndarray | None = field(metadata={"column": Column("rows", absent=0.0, check=at_least(0.0))})
+    notes: tuple[str, ...] | None = field(metadata={"column": Texts("groups", absent="")})
 
 
 def read_all(tmp_path, kind, *names):
@@ -66,19 +66,19 @@ def test_a_column_is_added_in_one_place():
         Offers(np.array([0]), ("Oslo",), None, None),
     ]
     sizes = {"groups": [2, 1], "rows": [3, 1]}
-    together = Offers(**stacked(columns(Offers), both, sizes))
+    together = Offers(**stacked(Offers, both, sizes))
     assert together.city_names == ("Rome", "Oslo")
     assert together.cities.tolist() == [1, 0, 1]
     assert together.prices.tolist() == [1.0, 2.0, 3.0, 0.0]
     assert together.notes == ("", "late", "")
-    last = Offers(**taken(together, {"groups": np.array([2]), "rows": np.array([3])}))
+    last = Offers(**at(Offers, together, {"groups": np.array([2]), "rows": np.array([3])}, cut=True))
     assert (last.city_names, last.cities.tolist(), last.notes) == (("Oslo",), [0], ("",))
     arrays = packed((declared, together) for declared in columns(Offers))
     assert [*arrays] == ["cities", "prices", "city_names", "city_names.ends", "notes", "notes.ends"]
-    again = Offers(**read(columns(Offers), arrays, np.array([0, 2, 3, 4])))
+    again = Offers(**read(Offers, arrays, np.array([0, 2, 3, 4])))
     assert (again.city_names, again.notes) == (together.city_names, together.notes)
     with pytest.raises(DataError, match="3 notes do not fit 2 groups"):
-        read(columns(Offers), arrays | {"cities": arrays["cities"][:2]}, np.array([0, 2, 4]))
+        read(Offers, arrays | {"cities": arrays["cities"][:2]}, np.array([0, 2, 4]))
 
 
 @pytest.mark.parametrize("kind", LINES)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.candidates import tool_candidates
-from ltr.data.draw_rules_and_probabilities import LOGGED, Draws
+from ltr.data.draw_rules_and_probabilities import LOGGED
 from ltr.data.groups import Groups, stack, take
 from ltr.data.tool_texts import ToolText
 
@@ -36,11 +36,12 @@ def with_additions(groups: Groups, added: Additions, tools: Mapping[str, ToolTex
     offered = {name: tools[name] for name in added.names}
     codes = dict(zip(offered, range(len(offered)), strict=True))
     names = np.array([codes[name] for name in added.names], dtype=np.int64)
-    draws, offsets = Draws(added.rules, added.probabilities), np.array([0, len(names)])
-    drawn = replace(tool_candidates("", offered), offsets=offsets, names=names, texts=names, lines=names, draws=draws)
+    offsets = np.array([0, len(names)])
+    drawn = replace(tool_candidates("", offered), offsets=offsets, names=names, texts=names, lines=names)
+    drawn = replace(drawn, draw_rules=added.rules, draw_probabilities=added.probabilities)
     rules = np.full(len(groups.labels), LOGGED) if groups.candidates.draws is None else groups.candidates.draws.rules
-    before = replace(groups, candidates=replace(groups.candidates, draws=Draws(rules, added.of_rows)))
-    both = stack([before, Groups(drawn, np.zeros(len(names)), offsets)])
+    before = replace(groups.candidates, draw_rules=rules, draw_probabilities=added.of_rows)
+    both = stack([replace(groups, candidates=before), Groups(drawn, np.zeros(len(names)), offsets)])
     lines = np.concatenate([groups.candidates.lines, groups.candidates.lines[groups.offsets[:-1]][added.groups]])
     both = replace(both, candidates=replace(both.candidates, lines=lines))
     every, sizes = np.arange(len(groups.offsets) - 1), np.diff(groups.offsets)

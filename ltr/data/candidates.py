@@ -6,21 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
-from ltr.data.columns import (
-    NO_CODES,
-    Coded,
-    Fields,
-    Nested,
-    Numbers,
-    Table,
-    Texts,
-    at,
-    column,
-    columns,
-    json_table,
-    taken,
-)
-from ltr.data.draw_rules_and_probabilities import Draws
+from ltr.data.columns import NO_CODES, Coded, Column, Fields, Places, Table, Texts, at, json_table
+from ltr.data.draw_rules_and_probabilities import LOGGED, PROBABILITIES, RULES, Draws
 from ltr.data.graphs import Graph
 from ltr.data.schema import Kind
 from ltr.data.source_files import SourceFile, place
@@ -39,12 +26,11 @@ TEXTS = Table(
     lambda *parts: tuple(ToolText(*texts) for texts in zip(*parts, strict=True)),
 )
 GRAPHS = json_table(Graph, is_sound=lambda graph: graph.is_sound)
-OF_TOOLS = Coded("rows", table="tool_texts", held=TEXTS, of_one_kind=True)
-TYPES = Coded("rows", NO_CODES, table="type_texts", of_one_kind=True)
-OF_GRAPHS = Coded("rows", NO_CODES, table="distinct_graphs", held=GRAPHS, of_one_kind=True)
-DRAWS = Nested("rows", None, type=Draws, prefix="draw_")
-CONTEXTS = Coded("groups", "", table="context_texts")
-PREVIOUS = Coded("groups", (), table="previous_lists", held=json_table(tuple[str, ...]))
+OF_TOOLS = Coded("rows", "tool_texts", TEXTS, of_one_kind=True)
+TYPES = Coded("rows", "type_texts", of_one_kind=True, absent=NO_CODES)
+OF_GRAPHS = Coded("rows", "distinct_graphs", GRAPHS, of_one_kind=True, absent=NO_CODES)
+CONTEXTS = Coded("groups", "context_texts", absent="")
+PREVIOUS = Coded("groups", "previous_lists", json_table(tuple[str, ...]), absent=())
 
 
 def _no_codes() -> IntArray:
@@ -60,39 +46,45 @@ class Candidates:
 
     kind: Kind
     offsets: IntArray  # (groups + 1,): group g owns rows offsets[g]:offsets[g + 1], at least one
-    traces: IntArray = field(metadata=column(Coded("groups", table="trace_ids")))
+    traces: IntArray = field(metadata={"column": Coded("groups", "trace_ids")})
     trace_ids: tuple[str, ...]
-    node_ids: tuple[str, ...] = field(metadata=column(Texts("groups")))
-    queries: IntArray = field(metadata=column(Coded("groups", table="query_texts")))
+    node_ids: tuple[str, ...] = field(metadata={"column": Texts("groups")})
+    queries: IntArray = field(metadata={"column": Coded("groups", "query_texts")})
     query_texts: tuple[str, ...]
-    names: IntArray = field(metadata=column(Coded("rows", table="name_texts")))  # of tools, or ids of candidates
+    names: IntArray = field(metadata={"column": Coded("rows", "name_texts")})  # of tools, or ids of candidates
     name_texts: tuple[str, ...]
-    texts: IntArray = field(default_factory=_no_codes, metadata=column(OF_TOOLS))  # empty for graphs
+    texts: IntArray = field(default_factory=_no_codes, metadata={"column": OF_TOOLS})  # empty for graphs
     tool_texts: tuple[ToolText, ...] = ()
-    types: IntArray = field(default_factory=_no_codes, metadata=column(TYPES))  # empty for tools
+    types: IntArray = field(default_factory=_no_codes, metadata={"column": TYPES})  # empty for tools
     type_texts: tuple[str, ...] = ()  # "" where a graph has none
-    graphs: IntArray = field(default_factory=_no_codes, metadata=column(OF_GRAPHS))  # empty for tools
+    graphs: IntArray = field(default_factory=_no_codes, metadata={"column": OF_GRAPHS})  # empty for tools
     distinct_graphs: tuple[Graph, ...] = ()
-    features: FloatArray | None = field(default=None, metadata=column(Numbers("rows")))  # (rows, n) ready numbers
+    features: FloatArray | None = field(default=None, metadata={"column": Column("rows")})  # (rows, n) ready numbers
     feature_names: tuple[str, ...] = ()
-    lines: IntArray = field(metadata=column(Numbers("rows")))  # counted through all files, for `place`
+    lines: IntArray = field(metadata={"column": Column("rows")})  # counted through all files, for `place`
     files: tuple[SourceFile, ...] = ()
     fit: str = ""  # digest of the fitted features that ready numbers come from; "": not known
     are_applied: bool = False  # ready numbers of features fitted on other samples, not cross-fitted
     catalogues: tuple[SourceFile, ...] = ()  # files that gave texts or trees of candidates
-    draws: Draws | None = field(default=None, metadata=column(DRAWS))
-    contexts: IntArray | None = field(default=None, metadata=column(CONTEXTS))
+    draw_rules: IntArray | None = field(default=None, metadata={"column": RULES})
+    draw_probabilities: FloatArray | None = field(default=None, metadata={"column": PROBABILITIES})
+    contexts: IntArray | None = field(default=None, metadata={"column": CONTEXTS})
     context_texts: tuple[str, ...] = ()  # the conversation before a query
-    previous: IntArray | None = field(default=None, metadata=column(PREVIOUS))
+    previous: IntArray | None = field(default=None, metadata={"column": PREVIOUS})
     previous_lists: tuple[tuple[str, ...], ...] = ()  # names used before in the trace, in order; () where none is known
     repeated: str = ""  # that the samples have candidates twice, of which each counts once; "": they have not
     past: Past = "logged"  # what they are made of
 
     @property
+    def draws(self) -> Draws | None:
+        """Which rows were added to those of the log; None: none was."""
+        return Draws.of(self.draw_rules, self.draw_probabilities)
+
+    @property
     def is_logged(self) -> BoolArray:
         """Whether the log offered each row: a drawn one says nothing of how often a candidate was offered."""
         rows = int(self.offsets[-1])
-        return np.ones(rows, dtype=bool) if self.draws is None else self.draws.are_logged
+        return np.ones(rows, dtype=bool) if self.draw_rules is None else self.draw_rules == LOGGED
 
     def place(self, row: int) -> tuple[str, int]:
         """File and line that the row comes from."""
@@ -148,14 +140,15 @@ def _candidates(kind: Kind, query: str, names: tuple[str, ...], **of_rows: Any) 
 
 def with_rows(candidates: Candidates, groups: IntArray, rows: IntArray, sizes: IntArray) -> Candidates:
     """Return these groups with these rows, so many each, and tables cut to what they use."""
-    return replace(candidates, offsets=offsets_of(sizes), **taken(candidates, {"groups": groups, "rows": rows}))
+    places: Places = {"groups": groups, "rows": rows}
+    return replace(candidates, offsets=offsets_of(sizes), **at(Candidates, candidates, places, cut=True))
 
 
 def rows_repeated(candidates: Candidates, times: int) -> Fields:
     """Return the columns of rows, and offsets, of so many groups that each have all rows of the candidates."""
     number = len(candidates.lines)
     rows = slice(None) if times == 1 else np.tile(np.arange(number), times)
-    return {"offsets": np.arange(times + 1) * number, **at(columns(Candidates, "rows"), candidates, {"rows": rows})}
+    return {"offsets": np.arange(times + 1) * number, **at(Candidates, candidates, {"rows": rows})}
 
 
 def with_tool_texts(candidates: Candidates, tools: "ToolCatalogue") -> Candidates:

@@ -1,8 +1,8 @@
 """Columns as data: each is declared once, at its field, and taken, stacked, stored and read as it is declared there.
 
-    traces: IntArray = field(metadata=column(Coded("groups", table="trace_ids")))
+    traces: IntArray = field(metadata={"column": Coded("groups", "trace_ids")})
 
-The functions at the end do for all columns of an object what a column does for itself; none knows one by its name.
+The functions at the end do for all columns of a class what a column does for itself; none knows one by its name.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,6 @@ from ltr.files.packed_texts import pack_texts, unpack_texts
 Axis = Literal["groups", "rows"]
 Places = Mapping[Axis, IntArray | slice]  # of the entries that are taken
 Fields = dict[str, Any]  # of an object: columns and their tables, by name
-Stored = Mapping[str, Array | Sequence[str]]  # of a file: arrays, and texts that are yet to be packed
 Arrays = Mapping[str, Array]
 Check = Callable[[str, Array, IntArray], Array]  # of name, array and offsets: the entries, if a file may hold them
 
@@ -32,100 +31,69 @@ NEEDED: Any = object()  # in the place of an absent entry: the column is always 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An entry for each group or each row; a column that is None has the entry `absent` throughout."""
+    """An array with an entry for each group or each row. Where it is None, each entry is `absent`."""
 
     axis: Axis
-    absent: Any = NEEDED
-    name: str = ""  # of its field, which `columns` fills in
+    absent: Any = field(default=NEEDED, kw_only=True)
+    check: Check | None = field(default=None, kw_only=True)  # None: no file holds it
+    name: str = field(default="", kw_only=True)  # of its field, which `columns` fills in
 
-    def at(self, owner: Any, places: Places) -> Fields:
+    def at(self, owner: Any, places: IntArray | slice) -> Fields:
         """Return the entries at the places, and the whole table that they point into."""
-        raise NotImplementedError
+        entries = getattr(owner, self.name)
+        if entries is None or not len(entries):  # candidates of this kind have none
+            return {self.name: entries}
+        if isinstance(entries, tuple) and not isinstance(places, slice):
+            return {self.name: tuple(entries[place] for place in places.tolist())}
+        return {self.name: entries[places]}
 
     def cut(self, fields: Fields) -> Fields:
-        """Return what `at` returned, the table cut to the entries in use."""
+        """Return what `at` returned, the table cut to what is used, in order of first appearance."""
         return fields
 
     def stacked(self, owners: Sequence[Any], sizes: Sequence[int]) -> Fields:
-        """Return the entries of all owners, one after the other; an owner has as many as its size says."""
-        raise NotImplementedError
-
-    def stored(self, owner: Any) -> Stored:
-        """Return what a file holds of the column; nothing where it is None."""
-        raise NotImplementedError
-
-    def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
-        """Return the entries that a file holds; an error of any kind unless they are as many as the last offset."""
-        raise NotImplementedError
-
-    @property
-    def arrays(self) -> tuple[str, ...]:
-        """The arrays in which a file holds it, those of its table apart."""
-        return (self.name,)
-
-    def is_absent(self, arrays: Arrays) -> bool:
-        """Return whether a file lacks the column, and may."""
-        return self.absent is not NEEDED and self.name not in arrays
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers(Column):
-    """Numbers in an array, one for each entry or several."""
-
-    check: Check | None = None  # None: no file holds them
-
-    def at(self, owner: Any, places: Places) -> Fields:
-        """Return the numbers at the places."""
-        numbers = getattr(owner, self.name)
-        return {self.name: None if numbers is None else numbers[places[self.axis]]}
-
-    def stacked(self, owners: Sequence[Any], sizes: Sequence[int]) -> Fields:
-        """Return the numbers of all owners; None unless one has any."""
-        parts = [None if owner is None else getattr(owner, self.name) for owner in owners]
+        """Return the entries of all owners, so many each; None where all are absent."""
+        parts = [getattr(owner, self.name) for owner in owners]
         missing = sum(part is None for part in parts)
         if missing and (missing == len(parts) or self.absent is NEEDED):
             return {self.name: None}
         filled = [np.full(n, self.absent) if part is None else part for part, n in zip(parts, sizes, strict=True)]
         return {self.name: np.concatenate(filled)}
 
-    def stored(self, owner: Any) -> Stored:
-        """Return the array."""
-        numbers = getattr(owner, self.name)
-        return {} if numbers is None or self.check is None else {self.name: numbers}
+    def stored(self, owner: Any) -> dict[str, Array | Sequence[str]]:
+        """Return what a file holds: arrays, and texts that are yet to be packed; nothing where the column is None."""
+        entries = getattr(owner, self.name)
+        return {} if entries is None or self.check is None else {self.name: entries}
 
     def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
-        """Return the numbers that pass the check."""
+        """Return the entries that a file holds; an error of any kind unless they are as many as the last offset."""
         if self.check is None:
             return {}
-        return {self.name: None if self.is_absent(arrays) else self.check(self.name, arrays[self.name], offsets)}
+        is_absent = self.absent is not NEEDED and self.name not in arrays
+        return {self.name: None if is_absent else self.check(self.name, arrays[self.name], offsets)}
 
 
 @dataclass(frozen=True, slots=True)
 class Texts(Column):
-    """A tuple of texts."""
-
-    def at(self, owner: Any, places: Places) -> Fields:
-        """Return the texts at the places."""
-        texts, wanted = getattr(owner, self.name), places[self.axis]
-        if texts is None or isinstance(wanted, slice):
-            return {self.name: None if texts is None else texts[wanted]}
-        return {self.name: tuple(texts[place] for place in wanted.tolist())}
+    """A tuple with a text for each group."""
 
     def stacked(self, owners: Sequence[Any], sizes: Sequence[int]) -> Fields:
-        """Return the texts of all owners; None where all are absent."""
+        """Return the texts of all owners; None where none says anything."""
         parts = zip((getattr(owner, self.name) for owner in owners), sizes, strict=True)
-        texts = tuple(chain.from_iterable((self.absent,) * size if part is None else part for part, size in parts))
+        texts = tuple(chain(*((self.absent,) * size if part is None else part for part, size in parts)))
         return {self.name: texts if self.absent is NEEDED or any(texts) else None}
 
-    def stored(self, owner: Any) -> Stored:
+    def stored(self, owner: Any) -> dict[str, Array | Sequence[str]]:
         """Return the texts."""
         texts = getattr(owner, self.name)
         return {} if texts is None else {self.name: texts}
 
     def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
-        """Return the texts, if they are as many as there are entries."""
-        texts = None if self.is_absent(arrays) else unpacked(arrays, self.name)
-        if texts is not None and len(texts) != offsets[-1]:
+        """Return the texts, if they are as many as there are groups."""
+        if self.absent is not NEEDED and self.name not in arrays:
+            return {self.name: None}
+        texts = unpacked(arrays, self.name)
+        if len(texts) != offsets[-1]:
             raise DataError(f"{len(texts)} {self.name.replace('_', ' ')} do not fit {offsets[-1]} {self.axis}")
         return {self.name: texts}
 
@@ -158,20 +126,18 @@ class Coded(Column):
     `absent` is NO_CODES where a file may lack them, because an earlier version wrote none.
     """
 
-    table: str = field(kw_only=True)
+    table: str
     held: Table = Table()
     of_one_kind: bool = False  # codes and table are empty where candidates are of the other kind
 
-    def at(self, owner: Any, places: Places) -> Fields:
+    def at(self, owner: Any, places: IntArray | slice) -> Fields:
         """Return the codes at the places, and the table."""
-        codes = getattr(owner, self.name)
-        is_empty = codes is None or (self.of_one_kind and not codes.size)
-        return {self.name: codes if is_empty else codes[places[self.axis]], self.table: getattr(owner, self.table)}
+        return Column.at(self, owner, places) | {self.table: getattr(owner, self.table)}
 
     def cut(self, fields: Fields) -> Fields:
-        """Return the codes of the values in use, and these in order of first appearance.
+        """Return the codes of the values in use, and these.
 
-        >>> Coded("rows", table="texts", name="codes").cut({"codes": np.array([2, 0, 2]), "texts": ("a", "b", "c")})
+        >>> Coded("rows", "texts", name="codes").cut({"codes": np.array([2, 0, 2]), "texts": ("a", "b", "c")})
         {'codes': array([0, 1, 0]), 'texts': ('c', 'a')}
         """
         codes, table = fields[self.name], fields[self.table]
@@ -195,7 +161,7 @@ class Coded(Column):
             stacked.append(own[codes] if own.size else codes)
         return {self.name: np.concatenate(stacked), self.table: tuple(places)}
 
-    def stored(self, owner: Any) -> Stored:
+    def stored(self, owner: Any) -> dict[str, Array | Sequence[str]]:
         """Return the codes, and the texts of the table."""
         codes, table = getattr(owner, self.name), getattr(owner, self.table)
         if codes is None or (self.absent is NO_CODES and not codes.size):
@@ -204,7 +170,7 @@ class Coded(Column):
 
     def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
         """Return the codes, if they fit the table, and the table."""
-        if self.is_absent(arrays):
+        if self.absent is not NEEDED and self.name not in arrays:
             return {self.name: NO_CODES if self.of_one_kind else None, self.table: ()}
         table = self.held.values_of(*(unpacked(arrays, name) for name in self.held.names or (self.table,)))
         is_empty = self.of_one_kind and not table
@@ -212,91 +178,44 @@ class Coded(Column):
         return {self.name: codes, self.table: table}
 
 
-@dataclass(frozen=True, slots=True)
-class Nested(Column):
-    """An object with columns of its own, all of them on one axis; a file has their names after a prefix."""
-
-    type: Any = field(kw_only=True)
-    prefix: str = field(kw_only=True)
-
-    @property
-    def arrays(self) -> tuple[str, ...]:
-        """Those of all its columns."""
-        return tuple(self.prefix + column.name for column in columns(self.type))
-
-    def at(self, owner: Any, places: Places) -> Fields:
-        """Return the object with the entries at the places."""
-        value = getattr(owner, self.name)
-        return {self.name: None if value is None else self.type(**at(columns(self.type), value, places))}
-
-    def stacked(self, owners: Sequence[Any], sizes: Sequence[int]) -> Fields:
-        """Return the object with the entries of all; None unless one has any."""
-        values = [getattr(owner, self.name) for owner in owners]
-        if all(value is None for value in values):
-            return {self.name: None}
-        return {self.name: self.type(**stacked(columns(self.type), values, {self.axis: sizes}))}
-
-    def stored(self, owner: Any) -> Stored:
-        """Return the arrays of the object."""
-        value = getattr(owner, self.name)
-        held = () if value is None else columns(self.type)
-        return {self.prefix + name: array for column in held for name, array in column.stored(value).items()}
-
-    def read(self, arrays: Arrays, offsets: IntArray) -> Fields:
-        """Return the object; None unless all its arrays are there."""
-        if not arrays.keys() >= {*self.arrays}:
-            return {self.name: None}
-        named = [replace(column, name=name) for column, name in zip(columns(self.type), self.arrays, strict=True)]
-        return {self.name: self.type(*(column.read(arrays, offsets)[column.name] for column in named))}
-
-
-def column(declared: Column) -> Mapping[str, Column]:
-    """Return the metadata of a field that holds such a column."""
-    return {"column": declared}
-
-
 @cache
-def columns(type: Any, axis: Axis | None = None) -> tuple[Column, ...]:
-    """Return the columns of a class, of one axis or of both, in the order of its fields."""
-    declared = ((field.name, field.metadata.get("column")) for field in fields(type))
-    named = [replace(column, name=name) for name, column in declared if column is not None]
-    return tuple(column for column in named if axis in (None, column.axis))
+def columns(of: Any) -> tuple[Column, ...]:
+    """Return the columns of a class, in the order of its fields."""
+    declared = ((field.name, field.metadata.get("column")) for field in fields(of))
+    return tuple(replace(column, name=name) for name, column in declared if column is not None)
+
+
+def at(of: Any, owner: Any, places: Places, *, cut: bool = False) -> Fields:
+    """Return the entries of the columns of these axes at the places; tables may be cut to what is used."""
+    taken: Fields = {}
+    for column in columns(of):
+        if column.axis in places:
+            entries = column.at(owner, places[column.axis])
+            taken |= column.cut(entries) if cut else entries
+    return taken
 
 
 def coded(of: Any, **values: Iterable[Any]) -> Fields:
     """Return the codes of columns with these values, and the tables, in order of first appearance."""
-    fields: Fields = {}
+    coded: Fields = {}
     for column in columns(of):
         if isinstance(column, Coded) and column.name in values:
             codes = Codes()
-            fields[column.name] = np.array([codes[value] for value in values[column.name]], dtype=np.int64)
-            fields[column.table] = tuple(codes)
-    return fields
+            coded[column.name] = np.array([codes[value] for value in values[column.name]], dtype=np.int64)
+            coded[column.table] = tuple(codes)
+    return coded
 
 
-def at(of: Iterable[Column], owner: Any, places: Places) -> Fields:
-    """Return the entries of these columns at the places; tables stay as they are."""
-    return {name: value for column in of for name, value in column.at(owner, places).items()}
-
-
-def taken(owner: Any, places: Places) -> Fields:
-    """Return the entries of all columns at the places, tables cut to what they use, in order of first appearance."""
-    of: Any = type(owner)
-    fields: Fields = {}
-    for column in columns(of):
-        fields |= column.cut(column.at(owner, places))
-    return fields
-
-
-def stacked(of: Iterable[Column], owners: Sequence[Any], sizes: Mapping[Axis, Sequence[int]]) -> Fields:
+def stacked(of: Any, owners: Sequence[Any], sizes: Mapping[Axis, Sequence[int]]) -> Fields:
     """Return the entries of all owners, one after the other, in common tables."""
-    return {name: value for column in of for name, value in column.stacked(owners, sizes[column.axis]).items()}
+    parts = (column.stacked(owners, sizes[column.axis]) for column in columns(of))
+    return {name: entries for part in parts for name, entries in part.items()}
 
 
-def packed(of: Iterable[tuple[Column, Any]]) -> dict[str, Array]:
+def packed(pairs: Iterable[tuple[Column, Any]]) -> dict[str, Array]:
     """Return what a file holds of columns and their owners: the arrays, then the texts, packed."""
     arrays, packed = dict[str, Array](), dict[str, Array]()
-    for column, owner in of:
+    for column, owner in pairs:
         for name, values in column.stored(owner).items():
             if isinstance(values, np.ndarray):
                 arrays[name] = values
@@ -310,10 +229,11 @@ def unpacked(arrays: Arrays, name: str) -> tuple[str, ...]:
     return unpack_texts(arrays[name], arrays[f"{name}.ends"])
 
 
-def read(of: Iterable[Column], arrays: Arrays, offsets: IntArray) -> Fields:
+def read(of: Any, arrays: Arrays, offsets: IntArray) -> Fields:
     """Return the columns that a file holds; `offsets` are those of its groups."""
     own: Mapping[Axis, IntArray] = {"groups": np.arange(len(offsets)), "rows": offsets}
-    return {name: value for column in of for name, value in column.read(arrays, own[column.axis]).items()}
+    parts = (column.read(arrays, own[column.axis]) for column in columns(of))
+    return {name: entries for part in parts for name, entries in part.items()}
 
 
 def checked_codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import IntArray
+from ltr.data.draw_rules_and_probabilities import Draws
 from ltr.data.sample_reader import NONE_ALONE, Samples
 from ltr.data.source_files import place
 from ltr.data.value_excerpts import excerpt
@@ -50,8 +51,8 @@ def merge_repetitions(samples: Samples) -> tuple[Samples, Repetitions]:
             is_alike &= codes[again] == codes[before] if codes.size else True
         if samples.features is not None:
             is_alike &= (samples.features[again] == samples.features[before]).all(axis=1)
-        if samples.draws is not None:
-            is_alike &= samples.draws.are_alike(again, before)
+        if (draws := Draws.of(samples.draw_rules, samples.draw_probabilities)) is not None:
+            is_alike &= draws.are_alike(again, before)
         again, before = again[is_alike], before[is_alike]
     if not again.size:
         return samples, NOTHING_TWICE

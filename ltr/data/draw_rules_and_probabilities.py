@@ -1,13 +1,12 @@
 """Rows that were drawn from a catalogue and added to the candidates of the log: by which rule, how probably."""
 
-from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self, get_args
 
 import numpy as np
 
 from ltr.arrays import Array, BoolArray, FloatArray, IntArray
-from ltr.data.columns import Numbers, at_least, column, places_in
+from ltr.data.columns import Column, at_least, places_in
 from ltr.data.schema import DrawRule
 from ltr.errors import DataError
 
@@ -23,8 +22,8 @@ def _shares(name: str, array: Array, offsets: IntArray) -> FloatArray:
     return shares
 
 
-RULES = Numbers("rows", LOGGED, check=places_in((LOGGED, *DRAW_RULES)))
-PROBABILITIES = Numbers("rows", 1.0, check=_shares)
+RULES = Column("rows", absent=LOGGED, check=places_in((LOGGED, *DRAW_RULES)))
+PROBABILITIES = Column("rows", absent=1.0, check=_shares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,21 +34,13 @@ class Draws:
     theirs is that with which the rule would have drawn them.
     """
 
-    rules: IntArray = field(metadata=column(RULES))  # LOGGED, or 1 + the place in DRAW_RULES
-    probabilities: FloatArray = field(metadata=column(PROBABILITIES))  # of being drawn; NaN where nobody says it
+    rules: IntArray  # (rows,): LOGGED, or 1 + the place in DRAW_RULES
+    probabilities: FloatArray  # (rows,): of being drawn; NaN where the file does not say it
 
     @classmethod
-    def of(cls, rules: "array[int]", probabilities: "array[float]", rows: int) -> Self:
-        """The columns of so many rows; those behind the last that was drawn are of the log.
-
-        >>> Draws.of(array("q", [0, 2]), array("d", [1.0, 0.5]), 3).probabilities
-        array([1. , 0.5, 1. ])
-        """
-        more = rows - len(rules)
-        return cls(
-            np.concatenate([np.array(rules, dtype=np.int64), np.full(more, LOGGED)]),
-            np.concatenate([np.array(probabilities), np.ones(more)]),
-        )
+    def of(cls, rules: IntArray | None, probabilities: FloatArray | None) -> Self | None:
+        """Return the draws of rows that may all be of the log."""
+        return None if rules is None or probabilities is None else cls(rules, probabilities)
 
     @property
     def are_logged(self) -> BoolArray:

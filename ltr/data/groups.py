@@ -15,18 +15,15 @@ from ltr.data.columns import (
     NO_CODES,
     Axis,
     Column,
-    Numbers,
     Places,
     Texts,
     at,
     at_least,
-    column,
     columns,
     packed,
     places_in,
     read,
     stacked,
-    taken,
 )
 from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
 from ltr.data.supplied_feature_names import unnamed
@@ -40,9 +37,10 @@ if TYPE_CHECKING:
     from ltr.data.data_frame_rows import Table, TableRows
     from ltr.data.sample_reader import Samples
 
-WEIGHTS = Numbers("groups", 1.0, check=lambda _, column, offsets: as_weights(column, int(offsets[-1])))
-TIMES = Numbers("groups", np.nan, check=at_least(-LARGEST))
-NONE = Numbers("groups", ABSENT, check=places_in((ABSENT, WRONG, RIGHT)))
+WEIGHTS = Column("groups", absent=1.0, check=lambda _, column, offsets: as_weights(column, int(offsets[-1])))
+TIMES = Column("groups", absent=np.nan, check=at_least(-LARGEST))
+NONE = Column("groups", absent=ABSENT, check=places_in((ABSENT, WRONG, RIGHT)))
+OUTCOMES = Texts("groups", absent="")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,13 +51,13 @@ class Groups:
     """
 
     candidates: Candidates
-    labels: FloatArray = field(metadata=column(Numbers("rows", check=at_least(0.0))))  # NaN where a line has none
+    labels: FloatArray = field(metadata={"column": Column("rows", check=at_least(0.0))})  # NaN where a line has none
     offsets: IntArray  # those of the candidates
-    weights: FloatArray | None = field(default=None, metadata=column(WEIGHTS))  # above 0
-    times: FloatArray | None = field(default=None, metadata=column(TIMES))  # seconds since 1970
-    none: IntArray | None = field(default=None, metadata=column(NONE))  # RIGHT: nothing offered is right
+    weights: FloatArray | None = field(default=None, metadata={"column": WEIGHTS})  # above 0
+    times: FloatArray | None = field(default=None, metadata={"column": TIMES})  # seconds since 1970
+    none: IntArray | None = field(default=None, metadata={"column": NONE})  # RIGHT: nothing offered is right
     none_groups: "Groups | None" = None  # those that were left out because none is right
-    outcomes: tuple[str, ...] | None = field(default=None, metadata=column(Texts("groups", "")))  # ids of outcomes
+    outcomes: tuple[str, ...] | None = field(default=None, metadata={"column": OUTCOMES})  # their ids
 
     @property
     def group_weights(self) -> FloatArray:
@@ -135,9 +133,9 @@ def group_samples(samples: "Samples", *, tools: "ToolCatalogue", graphs: "GraphC
         offsets=offsets,
         feature_names=() if samples.features is None else unnamed(samples.features.shape[1]),
         files=samples.files,
-        **at(columns(Candidates), SimpleNamespace(**own), places),
+        **at(Candidates, SimpleNamespace(**own), places),
     )
-    return Groups(candidates, offsets=offsets, **at(columns(Groups), SimpleNamespace(**own), places))
+    return Groups(candidates, offsets=offsets, **at(Groups, SimpleNamespace(**own), places))
 
 
 def select(groups: Groups, indices: IntArray) -> Groups:
@@ -153,7 +151,8 @@ def select(groups: Groups, indices: IntArray) -> Groups:
 def take(groups: Groups, indices: IntArray, rows: IntArray, sizes: IntArray) -> Groups:
     """Return the groups at the indices with these rows, so many each, and the tables cut to what they use."""
     candidates = with_rows(groups.candidates, indices, rows, sizes)
-    return Groups(candidates, offsets=candidates.offsets, **taken(groups, {"groups": indices, "rows": rows}))
+    places: Places = {"groups": indices, "rows": rows}
+    return Groups(candidates, offsets=candidates.offsets, **at(Groups, groups, places, cut=True))
 
 
 def stack(parts: Sequence[Groups]) -> Groups:
@@ -166,7 +165,7 @@ def stack(parts: Sequence[Groups]) -> Groups:
         "rows": [len(part.labels) for part in parts],
     }
     offsets = offsets_of(np.concatenate([np.diff(part.offsets) for part in parts]))
-    together = stacked(columns(Candidates), [part.candidates for part in parts], sizes)
+    together = stacked(Candidates, [part.candidates for part in parts], sizes)
     if len(first.lines):
         together["lines"][len(first.lines) :] = first.lines[0]
     nones = [part.none_groups for part in parts if part.none_groups is not None and len(part.none_groups.labels)]
@@ -174,7 +173,7 @@ def stack(parts: Sequence[Groups]) -> Groups:
         replace(first, offsets=offsets, **together),
         offsets=offsets,
         none_groups=stack(nones) if nones else None,
-        **stacked(columns(Groups), parts, sizes),
+        **stacked(Groups, parts, sizes),
     )
 
 
@@ -190,8 +189,8 @@ def arrays_of(groups: Groups) -> dict[str, Array]:
 def groups_of(arrays: Mapping[str, Array], offsets: IntArray, **of_all: Any) -> Groups:
     """Return the groups of `arrays_of`, with fields `of_all` candidates; an error of any kind where they do not fit."""
     lines = np.ones(int(offsets[-1]), dtype=np.int64)
-    candidates = Candidates(offsets=offsets, **{"lines": lines, **read(columns(Candidates), arrays, offsets), **of_all})
-    return Groups(candidates, offsets=offsets, **read(columns(Groups), arrays, offsets))
+    candidates = Candidates(offsets=offsets, **{"lines": lines, **read(Candidates, arrays, offsets), **of_all})
+    return Groups(candidates, offsets=offsets, **read(Groups, arrays, offsets))
 
 
 def without_numbers(groups: Groups) -> Groups:

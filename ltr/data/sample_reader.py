@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray
-from ltr.data.candidates import CONTEXTS, DRAWS, PREVIOUS, TYPES
-from ltr.data.columns import Coded, Numbers, Texts, at, column, columns
-from ltr.data.draw_rules_and_probabilities import Draws
+from ltr.arrays import Array, FloatArray, IntArray
+from ltr.data.candidates import CONTEXTS, PREVIOUS, TYPES
+from ltr.data.columns import Coded, Column, Texts, at
+from ltr.data.draw_rules_and_probabilities import LOGGED, PROBABILITIES, RULES
 from ltr.data.integer_codes import Codes
 from ltr.data.json_decode_errors import FAILURES, decode_error
 from ltr.data.json_stream import sample_lines
@@ -45,8 +45,8 @@ class Most:
 
 
 EVERYTHING = Most()
-DESCRIPTIONS = Coded("rows", table="description_texts", of_one_kind=True)
-TREES = Coded("rows", table="tree_texts", of_one_kind=True)
+DESCRIPTIONS = Coded("rows", "description_texts", of_one_kind=True)
+TREES = Coded("rows", "tree_texts", of_one_kind=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -55,42 +55,43 @@ class Samples:
 
     kind: Kind
     files: tuple[SourceFile, ...]
-    lines: IntArray = field(metadata=column(Numbers("rows")))  # counted through all files
-    groups: IntArray = field(metadata=column(Numbers("rows")))  # codes of the keys (trace_id, node_id)
-    names: IntArray = field(metadata=column(Coded("rows", table="name_texts")))  # of tools, or candidate ids
+    lines: IntArray = field(metadata={"column": Column("rows")})  # counted through all files
+    groups: IntArray = field(metadata={"column": Column("rows")})  # codes of the keys (trace_id, node_id)
+    names: IntArray = field(metadata={"column": Coded("rows", "name_texts")})  # of tools, or candidate ids
     name_texts: tuple[str, ...]
-    labels: FloatArray = field(metadata=column(Numbers("rows")))  # NaN where a line has none
-    features: FloatArray | None = field(metadata=column(Numbers("rows")))  # (rows, n)
-    descriptions: IntArray = field(metadata=column(DESCRIPTIONS))
+    labels: FloatArray = field(metadata={"column": Column("rows")})  # NaN where a line has none
+    features: FloatArray | None = field(metadata={"column": Column("rows")})  # (rows, n)
+    descriptions: IntArray = field(metadata={"column": DESCRIPTIONS})
     description_texts: tuple[str, ...]
-    types: IntArray = field(metadata=column(TYPES))
+    types: IntArray = field(metadata={"column": TYPES})
     type_texts: tuple[str, ...]
-    trees: IntArray = field(metadata=column(TREES))
+    trees: IntArray = field(metadata={"column": TREES})
     tree_texts: tuple[bytes, ...]  # JSON as it stands in the file
-    draws: Draws | None = field(metadata=column(DRAWS))  # None where every row is of the log
-    traces: IntArray = field(metadata=column(Coded("groups", table="trace_ids")))
+    draw_rules: IntArray | None = field(metadata={"column": RULES})  # None where every row is of the log
+    draw_probabilities: FloatArray | None = field(metadata={"column": PROBABILITIES})  # None as above
+    traces: IntArray = field(metadata={"column": Coded("groups", "trace_ids")})
     trace_ids: tuple[str, ...]
-    nodes: IntArray = field(metadata=column(Coded("groups", table="node_ids")))
+    nodes: IntArray = field(metadata={"column": Coded("groups", "node_ids")})
     node_ids: tuple[str, ...]
-    queries: IntArray = field(metadata=column(Coded("groups", table="query_texts")))
+    queries: IntArray = field(metadata={"column": Coded("groups", "query_texts")})
     query_texts: tuple[str, ...]
-    contexts: IntArray | None = field(metadata=column(CONTEXTS))  # None where no group has one
+    contexts: IntArray | None = field(metadata={"column": CONTEXTS})  # None where no group has one
     context_texts: tuple[str, ...]
-    previous: IntArray | None = field(metadata=column(PREVIOUS))  # None as above
+    previous: IntArray | None = field(metadata={"column": PREVIOUS})  # None as above
     previous_lists: tuple[tuple[str, ...], ...]
     none: NoneCandidates | None  # None where there is none
-    weights: FloatArray | None = field(metadata=column(Numbers("groups")))  # None where no group has one
-    times: FloatArray | None = field(metadata=column(Numbers("groups")))  # None as above
-    outcomes: tuple[str, ...] | None = field(metadata=column(Texts("groups")))  # None: no group is an outcome
+    weights: FloatArray | None = field(metadata={"column": Column("groups")})  # None where no group has one
+    times: FloatArray | None = field(metadata={"column": Column("groups")})  # None as above
+    outcomes: tuple[str, ...] | None = field(metadata={"column": Texts("groups")})  # None: no group is an outcome
 
     def at(self, rows: IntArray) -> Self:
         """Return these rows, of the same groups."""
-        return replace(self, **at(columns(Samples, "rows"), self, {"rows": rows}))
+        return replace(self, **at(Samples, self, {"rows": rows}))
 
     def of_groups(self, groups: IntArray) -> Self:
         """Return the groups with these codes, in rising order, which become 0, 1 and so on."""
         rows = np.flatnonzero(np.isin(self.groups, groups))
-        of_groups = at(columns(Samples), self, {"groups": groups, "rows": rows})
+        of_groups = at(Samples, self, {"groups": groups, "rows": rows})
         of_groups["groups"] = np.searchsorted(groups, of_groups["groups"])
         none = None if self.none is None else self.none.of_groups(groups)
         return replace(self, **of_groups, none=none)
@@ -217,7 +218,8 @@ def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: 
         type_texts=tuple(rows.type_codes),
         trees=_integers(rows.trees),
         tree_texts=tuple(rows.tree_codes),
-        draws=Draws.of(rows.draw_rules, rows.draw_probabilities, len(rows.labels)) if rows.draw_rules else None,
+        draw_rules=_until_end(rows.draw_rules, len(rows.labels), absent=LOGGED),
+        draw_probabilities=_until_end(rows.draw_probabilities, len(rows.labels), absent=1.0),
         traces=_integers(groups.traces),
         trace_ids=tuple(groups.trace_codes),
         nodes=_integers(groups.nodes),
@@ -237,6 +239,11 @@ def as_samples(kind: Kind, files: list[SourceFile], groups: GroupColumns, rows: 
 
 def _integers(column: "array[int]") -> IntArray:
     return np.frombuffer(column, dtype=np.int64)  # the same memory, not a copy
+
+
+def _until_end(values: "array[Any]", rows: int, *, absent: float) -> Array | None:
+    """The values of the first rows, and that of the others; None where there is none."""
+    return np.concatenate([np.array(values), np.full(rows - len(values), absent)]) if values else None
 
 
 def _outcomes(groups: GroupColumns) -> tuple[str, ...] | None:

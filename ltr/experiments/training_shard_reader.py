@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from ltr.arrays import Array, IntArray, offsets_of
-from ltr.data.candidates import DRAWS
 from ltr.data.columns import checked_codes
 from ltr.data.draw_rules_and_probabilities import Draws
 from ltr.data.none_candidates import RIGHT
@@ -16,7 +15,8 @@ from ltr.storage.columns_file import LARGEST_COLUMNS, refuse_other_shapes
 from ltr.storage.sharded_columns import ColumnShards, usable_part
 from ltr.training.trainable_shards import ShardArrays
 
-NUMBERS = ("phi", "labels", "offsets", "weights", "none", *DRAWS.arrays)
+DRAWS = ("draw_rules", "draw_probabilities")
+NUMBERS = ("phi", "labels", "offsets", "weights", "none", *DRAWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,7 @@ class TrainingShardReader:
         with usable_part(path):
             refuse_other_shapes(arrays, self.columns)
         offset = None
-        if {*DRAWS.arrays} <= arrays.keys():
-            draws = Draws(*(arrays[name] for name in DRAWS.arrays))
+        if (draws := Draws.of(*map(arrays.get, DRAWS))) is not None:
             offset = offset_of_draws(draws, arrays["labels"], arrays["offsets"], lambda _: (str(path), 1))
         shard = ShardArrays(arrays["phi"], arrays["labels"], arrays["offsets"], arrays.get("weights"), offset)
         return _answered(shard, arrays.get("none"))

@@ -84,7 +84,7 @@ def refuse_other_shapes(arrays: Mapping[str, Array], width: int) -> None:
     groups = len(as_offsets(arrays["offsets"], rows)) - 1
     sizes = {"groups": groups, "rows": rows}
     held = (*columns(Groups), *columns(Candidates))
-    shapes = {name: (sizes[column.axis],) for column in held for name in column.arrays}
+    shapes = {column.name: (sizes[column.axis],) for column in held}
     for name, shape in (shapes | {"phi": (rows, width)}).items():
         if (array := arrays.get(name)) is not None and (array.shape != shape or array.dtype.kind not in "if"):
             raise DataError(f"{name}: numbers of shape {shape} are needed, found {array.dtype} of shape {array.shape}")
