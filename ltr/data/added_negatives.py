@@ -39,10 +39,11 @@ def with_additions(groups: Groups, added: Additions, tools: Mapping[str, ToolTex
     offsets = np.array([0, len(names)])
     drawn = replace(tool_candidates("", offered), offsets=offsets, names=names, texts=names, lines=names)
     drawn = replace(drawn, draw_rules=added.rules, draw_probabilities=added.probabilities)
-    rules = np.full(len(groups.labels), LOGGED) if groups.candidates.draws is None else groups.candidates.draws.rules
-    before = replace(groups.candidates, draw_rules=rules, draw_probabilities=added.of_rows)
+    candidates = groups.candidates
+    rules = np.full(len(groups.labels), LOGGED) if candidates.draw_rules is None else candidates.draw_rules
+    before = replace(candidates, draw_rules=rules, draw_probabilities=added.of_rows)
     both = stack([replace(groups, candidates=before), Groups(drawn, np.zeros(len(names)), offsets)])
-    lines = np.concatenate([groups.candidates.lines, groups.candidates.lines[groups.offsets[:-1]][added.groups]])
+    lines = np.concatenate([candidates.lines, candidates.lines[groups.offsets[:-1]][added.groups]])
     both = replace(both, candidates=replace(both.candidates, lines=lines))
     every, sizes = np.arange(len(groups.offsets) - 1), np.diff(groups.offsets)
     rows = np.argsort(np.concatenate([np.repeat(every, sizes), added.groups]), kind="stable")
