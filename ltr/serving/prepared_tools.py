@@ -8,10 +8,11 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList, tools_of_rows
 from ltr.data.tool_texts import ToolText
 from ltr.features.feature_context import StateMemo
 from ltr.features.fitted_features import FittedFeatures
-from ltr.features.precomputed_tables import Tables, ToolList, all_extended, tools_of_rows
+from ltr.features.precomputed_tables import Tables, all_extended
 from ltr.files.freed_memory import return_freed_memory
 from ltr.serving.served_encoder import ServedEncoder
 from ltr.serving.shared_by_threads import SharedByThreads
@@ -122,7 +123,7 @@ class PreparedTools(SharedByThreads):
 
     def columns(self, features: FittedFeatures, candidates: Candidates) -> FloatArray:
         """The columns of queries with tools of their own."""
-        tools, tool_of_row = tools_of_rows(candidates, None)
+        tools, tool_of_row = tools_of_rows(candidates)
         tables = self.tables(features, tools)
         return self.served(features)(candidates, Tables(tables.of_features, tables.rows[tool_of_row], self._of_states))
 

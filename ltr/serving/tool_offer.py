@@ -8,8 +8,8 @@ import numpy as np
 from ltr.arrays import IntArray
 from ltr.data.candidates import Candidates, key_order
 from ltr.data.catalogue_as_candidates import tool_candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.tool_texts import ToolText
-from ltr.features.precomputed_tables import ToolList
 
 
 @dataclass(frozen=True, slots=True)
