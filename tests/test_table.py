@@ -2,10 +2,21 @@
 
 import msgspec
 
-from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds, Guess
+from ltr.reporting.lines import tsv_line
 from ltr.reporting.page import page_table
-from ltr.reporting.table import Column, Medium, Table, markdown_lines, terminal_lines, tsv_rows
-from ltr.reporting.tsv_lines import tsv_line
+from ltr.reporting.table import (
+    COUNT,
+    INTERVAL,
+    SHARE,
+    Bounds,
+    Column,
+    Guess,
+    Medium,
+    Table,
+    markdown_lines,
+    terminal_lines,
+    tsv_rows,
+)
 from ltr.reporting.weights_and_curves import COLUMNS
 
 METRICS = Table(

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.output import emphasis, table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible
+from ltr.reporting.lines import shortened
 from ltr.reporting.number_formats import between, p_value
-from ltr.reporting.table import Table
-from ltr.reporting.text_alignment import shortened
+from ltr.reporting.table import DIFFERENCE, Table
 
 if TYPE_CHECKING:
     from ltr.storage.bench_record import BenchRecord

@@ -21,8 +21,8 @@ from ltr.cli.output import (
 )
 from ltr.errors import ThresholdError, UsageError, count
 from ltr.reporting.escaping import visible
+from ltr.reporting.lines import shortened
 from ltr.reporting.number_formats import fixed
-from ltr.reporting.text_alignment import shortened
 
 if TYPE_CHECKING:
     from ltr.results.comparison import ChangedQuery, Comparison, RunComparison
@@ -60,7 +60,7 @@ def compare_command(
 
 def show_comparison(comparison: "Comparison", shown: Format | None) -> None:
     """The comparison in the format."""
-    from ltr.reporting.metric_differences_table import differences_table
+    from ltr.reporting.metric_tables import differences_table
     from ltr.reporting.table import tsv_rows
 
     match chosen_format(shown):
@@ -77,7 +77,7 @@ def show_comparison(comparison: "Comparison", shown: Format | None) -> None:
 
 def compared_lines(comparison: "Comparison", compared: "RunComparison") -> list[str]:
     """One run against the baseline."""
-    from ltr.reporting.metric_differences_table import differences_table
+    from ltr.reporting.metric_tables import differences_table
 
     title = shortened(visible(f"{compared.run} against {comparison.baseline}"), columns_of_terminal())
     table = differences_table(comparison, [compared])

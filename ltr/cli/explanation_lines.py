@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 from ltr.cli.output import columns_of_terminal, emphasis, table_lines
 from ltr.errors import count
 from ltr.evaluation.baselines import baseline_title
-from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible
+from ltr.reporting.lines import SHORTEST_CELL, shortened
 from ltr.reporting.number_formats import fixed
-from ltr.reporting.table import Column, Table, TableRow
-from ltr.reporting.text_alignment import SHORTEST_CELL, shortened
+from ltr.reporting.table import DIFFERENCE, Column, Table, TableRow
 
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking

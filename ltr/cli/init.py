@@ -112,9 +112,8 @@ def ways_table(started: "Started") -> "Table":
     """What needs no training, and the two recipes, beside each other on the same queries."""
     from ltr.evaluation.metrics.ranking_measures import TOP1
     from ltr.evaluation.metrics.registry import is_served, on_catalogue
-    from ltr.reporting.cell_formats import SHARE
     from ltr.reporting.metric_titles import shown_baselines, title_of
-    from ltr.reporting.table import Column, Table
+    from ltr.reporting.table import SHARE, Column, Table
     from ltr.results.metrics_record import metrics_record
 
     records = [

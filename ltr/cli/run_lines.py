@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from ltr.cli.evaluation_lines import abstaining_lines, breakdown_lines, headline_lines, measured_lines
 from ltr.cli.output import table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.conclusions import doubt_text, units_text
 from ltr.reporting.escaping import visible
 from ltr.reporting.metric_sentences import left_out_text
 from ltr.reporting.metric_titles import lead_title, leads, title_of
 from ltr.reporting.model_selection_table import alternatives_table, choice_headline, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
+from ltr.reporting.table import DIFFERENCE
 from ltr.reporting.weights_and_curves import (
     FORMS,
     MOST_PRODUCTS,

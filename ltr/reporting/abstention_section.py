@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from ltr.errors import count
 from ltr.evaluation.abstention_measures import AbstentionMeasures
-from ltr.reporting.cell_formats import SHARE
 from ltr.reporting.charts import Words, curve, thinned
 from ltr.reporting.number_formats import share, span
 from ltr.reporting.page import Block, Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import SHARE, Column, Table
 from ltr.storage.abstain_rule import RISK, AbstainRule, promise
 from ltr.storage.run_contents import RunContents
 

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ltr.reporting.cell_formats import AMOUNT, AMOUNT_INTERVAL, Bounds
 from ltr.reporting.number_formats import tick
 from ltr.reporting.page import Figure, Mark
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import AMOUNT, AMOUNT_INTERVAL, Bounds, Column, Table
 
 LARGEST_DRAWN, SMALLEST_DRAWN = 1e12, 1e-12  # what lies beyond is not drawn; the table has it
 TICKS = 5

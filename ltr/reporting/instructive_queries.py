@@ -4,10 +4,9 @@ import math
 
 from ltr.errors import count
 from ltr.evaluation.baselines import baseline_title
-from ltr.reporting.cell_formats import DIFFERENCE, SHARE, WRITTEN
 from ltr.reporting.number_formats import NONE
 from ltr.reporting.page import Block, Folded, Section, Text
-from ltr.reporting.table import Column, Table, TableRow
+from ltr.reporting.table import DIFFERENCE, SHARE, WRITTEN, Column, Table, TableRow
 from ltr.results.instructive_examples import RESCUED, WRONG
 from ltr.storage.evaluation_records import ExampleRecord
 from ltr.storage.run_contents import RunContents

@@ -2,12 +2,11 @@
 
 from ltr.errors import count
 from ltr.reporting.abstention_section import rule_texts
-from ltr.reporting.cell_formats import LOSS, WEIGHT, WRITTEN
 from ltr.reporting.conclusions import conclusions
 from ltr.reporting.none_of_these_section import none_learned
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
 from ltr.reporting.run_page import facts, measured_on
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import LOSS, WEIGHT, WRITTEN, Column, Table
 from ltr.reporting.weights_and_curves import weight_or_curve
 from ltr.storage.model_file import ModelRecord
 from ltr.storage.run_contents import RunContents

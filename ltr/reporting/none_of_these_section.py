@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from ltr.errors import count
 from ltr.evaluation.none_of_these_measures import NoneMeasures
-from ltr.reporting.cell_formats import WEIGHT
 from ltr.reporting.number_formats import share
 from ltr.reporting.page import Block, Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import WEIGHT, Column, Table
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.model_file import ModelRecord
 from ltr.training.none_logit import INPUTS, RELEVANCE, NoneLogit

@@ -1,9 +1,8 @@
 """What a router saves of a prompt, on a page: a curve over k."""
 
-from ltr.reporting.cell_formats import COUNT, ROUNDED, SHARE
 from ltr.reporting.charts import Words, curve
 from ltr.reporting.page import Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import COUNT, ROUNDED, SHARE, Column, Table
 from ltr.results.prompt_token_savings import PROMPT, RULE
 from ltr.storage.run_contents import RunContents
 

@@ -5,11 +5,10 @@ from collections import Counter
 from typing import NamedTuple
 
 from ltr.errors import count
-from ltr.reporting.cell_formats import COUNT, ROUNDED, SHARE
 from ltr.reporting.charts import PlotPoint, Words, columns, diagonal
 from ltr.reporting.number_formats import share
 from ltr.reporting.page import Figure, Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import COUNT, ROUNDED, SHARE, Column, Table
 from ltr.storage.run_contents import RunContents
 
 LAST = 10  # ranks beyond it share a column

@@ -1,14 +1,77 @@
-"""One table of values, and its four forms: lines of a terminal, TSV, Markdown, and the cells of a page."""
+"""A table is declared once, a column for each value of an item; and its four forms: terminal, TSV, Markdown, a page."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple
 
-from ltr.reporting.cell_formats import TEXT, Bounds, Guess, Kind
 from ltr.reporting.escaping import in_markdown
-from ltr.reporting.number_formats import NO_NUMBER, NONE
-from ltr.reporting.text_alignment import aligned, width_of
+from ltr.reporting.lines import aligned, width_of
+from ltr.reporting.number_formats import (
+    NO_NUMBER,
+    NONE,
+    between,
+    milliseconds,
+    p_value,
+    share,
+    short,
+    signed,
+    span,
+    weight,
+)
+
+
+class Bounds(NamedTuple):
+    """The two ends of an interval; None where a single unit has none."""
+
+    low: float | None
+    high: float | None
+
+
+class Guess(NamedTuple):
+    """A number that rests on too little."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a column holds: how its values are written on a terminal, and on a page."""
+
+    on_terminal: Callable[[Any], str]
+    on_page: Callable[[Any], str]
+    is_text: bool = False
+    is_interval: bool = False  # of Bounds: two cells in a file
+
+
+TEXT = Kind(str, str, is_text=True)
+WRITTEN = Kind(str, str)  # what was written before: a number among numbers of other kinds, to the right
+COUNT = Kind("{:,}".format, "{:,}".format)
+SHARE = Kind("{:.3f}".format, share)
+DIFFERENCE = Kind("{:+.3f}".format, signed)
+EFFECT = Kind("{:+.2f}".format, signed)
+PROBABILITY = Kind(p_value, p_value)  # of a test
+SCORE = Kind("{:.3f}".format, short)
+AMOUNT = Kind("{:.4g}".format, short)
+LOSS = Kind("{:.4f}".format, short)
+Z = Kind("{:.1f}".format, short)
+WEIGHT = Kind(weight, short)
+MILLISECONDS = Kind(milliseconds, short)
+ROUNDED = Kind("{:,.0f}".format, "{:,.0f}".format)
+BALANCE = Kind("{:,.4g}".format, short)
+PRICE = Kind("{:.6f}".format, short)
+INTERVAL = Kind(lambda ends: between(ends.low, ends.high), lambda ends: span(ends.low, ends.high), is_interval=True)
+WEIGHT_INTERVAL = Kind(
+    lambda ends: between(ends.low, ends.high, weight),
+    lambda ends: span(ends.low, ends.high, short),
+    is_interval=True,
+)
+AMOUNT_INTERVAL = Kind(
+    lambda ends: between(ends.low, ends.high, AMOUNT.on_terminal),
+    lambda ends: span(ends.low, ends.high, short),
+    is_interval=True,
+)
 
 Value = str | int | float | Bounds | Guess | None
 TableRow = tuple[Value, ...]
@@ -27,13 +90,14 @@ EVERYWHERE = frozenset(Medium)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What the values below it are, how they are written, and where they are shown."""
+    """What the values below it are, how they are read of an item, how they are written, and where they are shown."""
 
     key: str  # in TSV; an interval has two columns there, KEY.low and KEY.high
     title: str
     kind: Kind = TEXT
     media: frozenset[Medium] = EVERYWHERE
     brief: str = ""  # the title where there is little room
+    value: Callable[[Any], Value] | None = None  # of an item; without it the attribute KEY, or both ends of an interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +110,31 @@ class Table:
     caption: str = ""  # above it on a page
     corner: str | None = None  # the first title on a terminal, where no caption stands above
     marked: frozenset[int] = frozenset()  # rows that stand out on a page
+
+
+def table_of(
+    columns: Iterable[Column],
+    items: Iterable[Any],
+    caption: str = "",
+    *,
+    corner: str | None = None,
+    marked: Collection[int] = (),
+) -> Table:
+    """Return the table with a row for each item.
+
+    >>> columns = (Column("real", "number", COUNT), Column("square", "square", COUNT, value=lambda number: number**2))
+    >>> table_of(columns, [1, 2]).rows
+    ((1, 1), (2, 4))
+    """
+    listed = tuple(columns)
+    reads = [column.value or (_ends if column.kind.is_interval else attrgetter(column.key)) for column in listed]
+    rows = tuple(tuple(read(item) for read in reads) for item in items)
+    return Table(listed, rows, caption, corner, frozenset(marked))
+
+
+def _ends(item: Any) -> Bounds:
+    """The interval of an item."""
+    return Bounds(item.low, item.high)
 
 
 def written_cells(table: Table, medium: Medium) -> list[list[str]]:

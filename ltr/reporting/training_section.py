@@ -1,12 +1,11 @@
 """How the weights came about: the loss by epoch, the training in words, and what the weights rest on."""
 
 from ltr.errors import count
-from ltr.reporting.cell_formats import AMOUNT, COUNT, WRITTEN
 from ltr.reporting.charts import Words, curve, thinned
 from ltr.reporting.model_selection_table import alternatives_blocks
 from ltr.reporting.number_formats import percent, short
 from ltr.reporting.page import Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import AMOUNT, COUNT, WRITTEN, Column, Table
 from ltr.reporting.weights_and_curves import MOST_ROWS, errors_text
 from ltr.storage.model_file import ModelRecord
 from ltr.storage.training_record import EpochRecord
