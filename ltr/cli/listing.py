@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import Code, Shown
-from ltr.cli.output import Format, chosen_format, listing, say, show_json, show_tsv
+from ltr.cli.output import listing, show
 
 if TYPE_CHECKING:
     from ltr.registry import Registry
@@ -39,13 +39,12 @@ def list_plugins(
 ) -> None:
     """List features, encoders, metrics, trainers and so on."""
     headers, rows = described(kind)
-    match chosen_format(shown):
-        case Format.JSON:
-            show_json([dict(zip(headers, row, strict=True)) for row in rows])
-        case Format.TSV:
-            show_tsv([headers, *rows])
-        case Format.HUMAN:
-            say(*(two_lines(headers, rows) if kind in DESCRIPTIONS else listing(headers, rows)))
+    show(
+        shown,
+        [dict(zip(headers, row, strict=True)) for row in rows],
+        [headers, *rows],
+        lambda: two_lines(headers, rows) if kind in DESCRIPTIONS else listing(headers, rows),
+    )
 
 
 def described(kind: Plugins) -> tuple[list[str], list[list[str]]]:

@@ -1,7 +1,7 @@
 """What reaches the terminal: results on stdout, all else on stderr, data never as markup or control code."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -96,6 +96,21 @@ def warn(*texts: str) -> None:
     """Each warning, on a line of its own."""
     for text in texts:
         note(f"warning: {visible(text)}")
+
+
+def show(
+    asked: Format | None, document: object, rows: Iterable[Sequence[object]], lines: Callable[[], Iterable[str]]
+) -> None:
+    """Show a result as it is asked for: the document as JSON, the rows as TSV, or lines to read."""
+    match chosen_format(asked):
+        case Format.JSON:
+            import msgspec
+
+            show_json(msgspec.to_builtins(document))
+        case Format.TSV:
+            show_tsv(rows)
+        case Format.HUMAN:
+            say(*lines())
 
 
 def show_json(document: Any) -> None:

@@ -41,7 +41,7 @@ def first_texts(candidates: Candidates, rows: IntArray | None = None) -> dict[st
     names, texts = candidates.names, candidates.texts
     if rows is not None:
         names, texts = names[rows], texts[rows]
-    first = np.sort(distinct(names)[0])
+    first = np.unique(distinct(names)[0])
     pairs = zip(names[first].tolist(), texts[first].tolist(), strict=True)
     return {candidates.name_texts[name]: candidates.tool_texts[text] for name, text in pairs}
 
