@@ -15,7 +15,7 @@ from ltr.storage.model_file import StoredModel
 FOREIGN = 0.1  # a catalogue is another one that has less of the tools that were right in training, or of its own
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)  # it holds all that was learned
 class Foreign(Step):
     """Weights that need no training, where the run learned of newcomers and knows hardly a tool of the catalogue.
 
