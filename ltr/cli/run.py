@@ -116,7 +116,7 @@ def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
 
 def show_leaderboard(board: "Leaderboard", shown: Format | None) -> None:
     """The leaderboard."""
-    from ltr.cli.leaderboard_lines import standings
+    from ltr.cli.run_lines import standings
     from ltr.reporting.leaderboard_table import leaderboard_table
     from ltr.reporting.table import tsv_rows
 

@@ -1,4 +1,4 @@
-"""A finished run as lines to read: how good it is, what it learned, how far to trust it."""
+"""A finished run as lines: how good it is, what it learned, how far to trust it; and several, the best first."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
     from ltr.experiments.shard_run import ShardsResult
     from ltr.results.evaluated_ranking import Evaluated
+    from ltr.results.leaderboard import Leaderboard
     from ltr.storage.evaluation_records import MetricsRecord
     from ltr.storage.training_record import TrainingRecord
 
@@ -189,3 +190,13 @@ def _gap(training: "TrainingRecord") -> str:
         return f", {training.gap:.2g} above the optimum"
     bound = training.gap_bound
     return "" if bound is None else f", not proved to be the optimum; at most {bound:.2g} above it"
+
+
+def standings(board: "Leaderboard") -> list[str]:
+    """The leaderboard with its baselines, whether the first run is better than the second, and what failed."""
+    from ltr.reporting.leaderboard_table import candidates_text, standings_table, unseen_text, verdict
+
+    texts = [text for text in (candidates_text(board), unseen_text(board)) if text]
+    texts += [verdict(board)] if len(board.rows) > 1 else []
+    texts += [f"{row.run} failed: {row.error}" for row in board.rows if row.error is not None]
+    return [*table_lines(standings_table(board)), *(line for text in texts for line in wrapped(visible(text)))]

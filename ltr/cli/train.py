@@ -178,7 +178,7 @@ def show_run(finished: "Finished", shown: Format | None, *, is_plain: bool, quie
             if verbose:
                 return run_lines(home, result, record, finished.seconds)
             return short_lines(home, result, record, finished.seconds, is_plain=is_plain)
-        from ltr.cli.leaderboard_lines import standings
+        from ltr.cli.run_lines import standings
         from ltr.results.leaderboard import Entry, leaderboard
 
         return standings(leaderboard([Entry(home.as_posix(), home, {})], home))

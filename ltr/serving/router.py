@@ -27,12 +27,10 @@ from ltr.files.path_arguments import AnyPath
 from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
 from ltr.serving.candidate_warnings import candidate_warnings, unseen_warning
-from ltr.serving.prepared_tools import PreparedTools
-from ltr.serving.query_checks import checked_queries
-from ltr.serving.rank_options import RankKeywords, RankOptions
-from ltr.serving.shared_by_threads import SharedByThreads
+from ltr.serving.prepared_tools import Offer, PreparedTools
+from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
-from ltr.serving.tool_offer import Offer
+from ltr.serving.threads import SharedByThreads
 from ltr.steps import Ranked, Step, steps_of
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_catalogue import own_tools
@@ -42,9 +40,9 @@ if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.config import DataConfig
     from ltr.features.corrections import Rarity
-    from ltr.serving.background_work import BackgroundWork
     from ltr.serving.learning_from_outcomes import Feedback, Update
     from ltr.serving.outcomes import Offerable, Outcome
+    from ltr.serving.threads import BackgroundWork
 
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 READS = 10  # of a model that other processes replace meanwhile

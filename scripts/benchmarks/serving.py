@@ -22,8 +22,8 @@ from ltr.data.catalogue_as_candidates import tool_candidates
 from ltr.data.tool_texts import ToolText
 from ltr.experiments.single_run import run_and_save
 from ltr.serving.pack import recall_of
+from ltr.serving.prepared_tools import Offer
 from ltr.serving.shortlist import MOST_SCORED
-from ltr.serving.tool_offer import Offer
 from ltr.serving.zero_shot import zero_shot_router
 from subcommands import ROOT, at_least
 from tests.plain_columns import plain_column
