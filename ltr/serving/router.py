@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -83,16 +83,8 @@ class Router(StoredModel):
         home: Path | None = None,
     ) -> Self:
         """The router of a model that was read, with catalogues."""
-        trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.terms)
-        return cls(
-            *trained,
-            none=model.none,
-            abstain=model.abstain,
-            tools=tools,
-            graphs=graphs,
-            tool_objects=tool_objects,
-            home=home,
-        )
+        learned = {each.name: getattr(model, each.name) for each in fields(StoredModel)}
+        return cls(**learned, tools=tools, graphs=graphs, tool_objects=tool_objects, home=home)
 
     @property
     def fitted(self) -> FittedFeatures:
@@ -120,7 +112,7 @@ class Router(StoredModel):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What the model has beside its weights, in the order in which it applies."""
+        """What the model does beside scoring, in this order."""
         return steps_of(self)
 
     def named_contributions(self, row: FloatArray) -> dict[str, float]:
@@ -196,8 +188,8 @@ class Router(StoredModel):
         for first in range(0, len(queries), at_once):
             part = queries[first : first + at_once]
             phi = self.known.phi(self.fitted, offer, part, wanted.previous)
-            for answer in self._answers(offer.asked(part, wanted.previous), phi, wanted, offer=offer):
-                yield replace(answer, offered=len(whole.tools.names), warnings=warnings)
+            candidates, offered = offer.asked(part, wanted.previous), len(whole.tools.names)
+            yield from self._answers(candidates, phi, wanted, offer=offer, offered=offered, warnings=warnings)
 
     def _instead(self) -> "tuple[Router, str] | None":
         """Return what ranks the catalogue where a step has it ranked by other weights, and a warning."""
@@ -235,8 +227,10 @@ class Router(StoredModel):
         wanted: RankOptions,
         *,
         offer: Offer | None = None,
+        offered: int | None = None,
         warnings: tuple[str, ...] = (),
     ) -> Iterator[Answer]:
+        """Each group's candidates ranked: those of an offer, which may be some of so many that were offered."""
         groups = len(candidates.offsets) - 1
         ranked = self.ranked(candidates, phi, keys=None if offer is None else np.tile(offer.keys, groups))
         probabilities, bounds = ranked.probabilities(), candidates.offsets.tolist()
@@ -265,7 +259,7 @@ class Router(StoredModel):
                 candidates.query_texts[candidates.queries[group]],
                 tuple(choices),
                 scored=size,
-                offered=size,
+                offered=size if offered is None else offered,
                 warnings=warnings,
                 **{name: values[group] for name, values in ranked.said.items()},
             )
@@ -284,13 +278,7 @@ class Router(StoredModel):
         """
         given = self.scores(phi) if scores is None else scores
         ranking = rank(given, candidates.offsets, keys=key_order(candidates) if keys is None else keys)
-        ranked = Ranked(
-            names=self.names,
-            candidates=candidates,
-            phi=phi,
-            scores=ranking.scores,
-            order=order(ranking, Ties.EXPECTED),
-        )
+        ranked = Ranked(self.names, candidates, phi, ranking.scores, order(ranking, Ties.EXPECTED))
         for step in self.steps:
             ranked = step.apply(ranked)
         return ranked
@@ -334,9 +322,7 @@ class Router(StoredModel):
 
         Tools without a text have the one of this router's catalogue.
         """
-        from ltr.storage.plain_or_featurized_samples import (
-            read,  # the reader of featurised files, which a single query does not need
-        )
+        from ltr.storage.plain_or_featurized_samples import read  # a single query does not need it
 
         groups, _ = read(samples, data, labels_required=labels_required)
         groups = without_none(groups) if labels_required else groups

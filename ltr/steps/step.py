@@ -13,7 +13,7 @@ from ltr.storage.model_file import StoredModel
 from ltr.training.softmax import softmax
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Ranked:
     """Candidates as a model ranks them, and what steps say of each query."""
 
