@@ -12,7 +12,7 @@ from ltr.reporting.metric_sentences import left_out_text
 from ltr.reporting.metric_titles import lead_title, leads, title_of
 from ltr.reporting.model_selection_table import alternatives_table, choice_headline, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
-from ltr.reporting.table import DIFFERENCE
+from ltr.reporting.table import Kind
 from ltr.reporting.weights_and_curves import (
     FORMS,
     MOST_PRODUCTS,
@@ -71,7 +71,7 @@ def gain_lines(record: "MetricsRecord", *, is_long: bool = False) -> list[str]:
     unit, texts = f"by {units_text(record)}: too few" if doubt_text(record) else "by trace", list[str]()
     for name, lead in leads(record).items():
         if is_long or name == record.best_baseline:
-            ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
+            ends = between(lead.low, lead.high, Kind.DIFFERENCE.on_terminal)
             texts.append(f"{lead_title(name, record)}: {lead.mean:+.3f} {ends} (95 %, {unit})")
     return [line for text in (*texts, left_out_text(record)) if text for line in wrapped(text)]
 

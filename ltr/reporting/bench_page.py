@@ -21,7 +21,7 @@ from ltr.reporting.reranker_tables import (
     quality_column,
     quality_table,
 )
-from ltr.reporting.table import DIFFERENCE, INTERVAL, MILLISECONDS, PROBABILITY, Column, Table, table_of
+from ltr.reporting.table import Column, Kind, Table, table_of
 from ltr.storage.bench_record import BenchRecord, MissingReranker, PairedTest
 
 
@@ -70,7 +70,7 @@ def _conclusions(bench: BenchRecord) -> Iterator[str]:
 def _front(bench: BenchRecord) -> Block:
     """Quality over latency, drawn; the table alone where nothing can be drawn."""
     deciding = bench.rules.deciding
-    mean = Column("mean_ms", "mean ms", MILLISECONDS, value=attrgetter("latency.mean_ms"))
+    mean = Column("mean_ms", "mean ms", Kind.MILLISECONDS, value=attrgetter("latency.mean_ms"))
     columns = (NAME, mean, quality_column(deciding), interval_column(deciding, "95 %"), FRONT)
     table, points = table_of(columns, bench.rerankers, "Quality over latency"), []
     for reranker in bench.rerankers:
@@ -113,10 +113,10 @@ def _tests(comparisons: Sequence[PairedTest]) -> Table:
     columns = (
         Column("rerankers", "rerankers", value="{0.a} against {0.b}".format),
         Column("metric", "metric"),
-        Column("difference", "difference", DIFFERENCE),
-        Column("", "95 %", INTERVAL),
-        Column("p", "p", PROBABILITY),
-        Column("p_holm", "Holm p", PROBABILITY),
+        Column("difference", "difference", Kind.DIFFERENCE),
+        Column("", "95 %", Kind.INTERVAL),
+        Column("p", "p", Kind.PROBABILITY),
+        Column("p_holm", "Holm p", Kind.PROBABILITY),
     )
     return table_of(columns, comparisons, "Paired tests")
 

@@ -13,7 +13,7 @@ from ltr.reporting.metric_tables import differences_table, interval_of
 from ltr.reporting.metric_titles import shown_baselines, title_of
 from ltr.reporting.number_formats import p_value, share, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
-from ltr.reporting.table import COUNT, SHARE, WEIGHT, WRITTEN, Column, Table, table_of
+from ltr.reporting.table import Column, Kind, Table, table_of
 from ltr.reporting.weights_and_curves import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare
 from ltr.storage.run_contents import RunContents
@@ -83,8 +83,8 @@ def _metrics(runs: Sequence[RunContents]) -> Iterator[Block]:
     names = list(dict.fromkeys(name for run in runs for name in run.metrics.metrics))
     columns = (
         Column("run", "run"),
-        Column("num_queries", "queries", COUNT),
-        *(Column(name, title_of(name), SHARE) for name in names),
+        Column("num_queries", "queries", Kind.COUNT),
+        *(Column(name, title_of(name), Kind.SHARE) for name in names),
     )
     beside = _baselines(runs)
     ways = [*beside.items(), *((run.name, run.metrics.metrics) for run in runs)]
@@ -113,7 +113,7 @@ def changed_table(comparison: Comparison, run: RunComparison) -> Table:
         Column(
             "change",
             title_of(comparison.changed_by),
-            WRITTEN,
+            Kind.WRITTEN,
             value=lambda query: f"{share(query.baseline_value)} → {share(query.value)}",
         ),
         Column("baseline_predicted_candidate", f"first of {comparison.baseline}"),
@@ -182,6 +182,6 @@ def _weights(runs: Sequence[RunContents]) -> Iterator[Block]:
     trainings = [run.model.training if run.model else TrainingRecord() for run in runs]
     names = list(dict.fromkeys(name for training in trainings for name in training.weights))
     if names:
-        columns = (Column("feature", "feature"), *(Column(run.path, run.name, WEIGHT) for run in runs))
+        columns = (Column("feature", "feature"), *(Column(run.path, run.name, Kind.WEIGHT) for run in runs))
         rows = tuple((name, *(weight_or_curve(training, name) for training in trainings)) for name in names)
         yield Table(columns, rows, "Weights as they multiply the features")

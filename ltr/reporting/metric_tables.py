@@ -8,20 +8,7 @@ from typing import TYPE_CHECKING
 from ltr.evaluation.baselines import BASELINES, ORACLE, baseline_title
 from ltr.evaluation.metrics.registry import is_served, on_catalogue
 from ltr.reporting.metric_titles import TITLES, WITHOUT_TRAINING, title_of
-from ltr.reporting.table import (
-    COUNT,
-    DIFFERENCE,
-    EFFECT,
-    INTERVAL,
-    PROBABILITY,
-    SHARE,
-    WRITTEN,
-    Bounds,
-    Column,
-    Medium,
-    Table,
-    table_of,
-)
+from ltr.reporting.table import Bounds, Column, Kind, Medium, Table, table_of
 from ltr.storage.evaluation_records import BreakdownRecord, MetricsRecord, PartRecord
 
 if TYPE_CHECKING:
@@ -57,22 +44,22 @@ def _metrics(record: MetricsRecord, own: str, left_out: Set[str]) -> Table:
 
     columns = [
         Column("metric", "metric", value=title_of),
-        Column("value", own, SHARE, value=record.metrics.get),
-        Column("interval", "95 % interval", INTERVAL, value=partial(interval_of, record)),
+        Column("value", own, Kind.SHARE, value=record.metrics.get),
+        Column("interval", "95 % interval", Kind.INTERVAL, value=partial(interval_of, record)),
     ]
     if record.counts.catalogue_tools is not None:
         ends = Column(
             "catalogue_interval",
             "95 % interval",
-            INTERVAL,
+            Kind.INTERVAL,
             value=lambda metric: interval_of(record, on_catalogue(metric)),
         )
-        columns += [Column("catalogue", f"all {record.counts.catalogue_tools:,} tools", SHARE, value=on_all), ends]
+        columns += [Column("catalogue", f"all {record.counts.catalogue_tools:,} tools", Kind.SHARE, value=on_all), ends]
     columns += [
         Column(
             name,
             baseline_title(name, record.best_feature),
-            SHARE,
+            Kind.SHARE,
             brief=BASELINES[name].partition(",")[0],
             value=record.baselines[name].get,
         )
@@ -88,8 +75,8 @@ def parts_table(breakdown: BreakdownRecord, most: int) -> Table:
     """The headline of each value of the field, those with the most queries first, so many of them."""
     columns = (
         Column(breakdown.field, breakdown.field, value=lambda part: part.name or None),
-        Column("num_queries", "queries", COUNT),
-        *(Column(name, title, SHARE, value=partial(_mean, name)) for name, title in TITLES.items()),
+        Column("num_queries", "queries", Kind.COUNT),
+        *(Column(name, title, Kind.SHARE, value=partial(_mean, name)) for name, title in TITLES.items()),
     )
     largest = sorted(breakdown.parts, key=lambda part: -part.num_queries)[:most]
     return table_of(columns, largest, f"For each {breakdown.field}")
@@ -108,19 +95,18 @@ def differences_table(comparison: "Comparison", runs: "Sequence[RunComparison]")
 
 def _differences(run: str, family: int) -> Iterator[Column]:
     """The columns of the differences of a run."""
-    in_files, shown = frozenset({Medium.TSV}), frozenset({Medium.TERMINAL, Medium.PAGE})
-    yield Column("run", "run", media=in_files, value=lambda metric: run)
-    yield Column("metric", "metric", media=in_files)
-    yield Column("title", "metric", media=shown, value=lambda metric: title_of(metric.metric))
-    yield Column("value", "run", SHARE)
-    yield Column("baseline_value", "baseline", SHARE)
-    yield Column("difference", "difference", DIFFERENCE)
-    yield Column("", "95 % interval", INTERVAL)
-    yield Column("permutation_p", "permutation p", PROBABILITY)
-    yield Column("holm_p", f"Holm p, {family} tests", PROBABILITY)
-    yield Column("t_p", "paired t p", PROBABILITY)
-    yield Column("effect_size", "effect size d", EFFECT)
+    yield Column("run", "run", media=Medium.TSV, value=lambda metric: run)
+    yield Column("metric", "metric", media=Medium.TSV)
+    yield Column("title", "metric", media=Medium.SHOWN, value=lambda metric: title_of(metric.metric))
+    yield Column("value", "run", Kind.SHARE)
+    yield Column("baseline_value", "baseline", Kind.SHARE)
+    yield Column("difference", "difference", Kind.DIFFERENCE)
+    yield Column("", "95 % interval", Kind.INTERVAL)
+    yield Column("permutation_p", "permutation p", Kind.PROBABILITY)
+    yield Column("holm_p", f"Holm p, {family} tests", Kind.PROBABILITY)
+    yield Column("t_p", "paired t p", Kind.PROBABILITY)
+    yield Column("effect_size", "effect size d", Kind.EFFECT)
     score = "{0.wins}/{0.ties}/{0.losses}".format
-    yield Column("score", "better/same/worse", WRITTEN, shown, value=score)
+    yield Column("score", "better/same/worse", Kind.WRITTEN, Medium.SHOWN, value=score)
     for name in ("wins", "ties", "losses"):
-        yield Column(name, name, COUNT, in_files)
+        yield Column(name, name, Kind.COUNT, Medium.TSV)

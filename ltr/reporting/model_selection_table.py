@@ -1,7 +1,7 @@
 """What folds chose for the recommended recipe: the choice in a sentence, and every alternative in a table."""
 
 from ltr.reporting.page import Block, Text
-from ltr.reporting.table import DIFFERENCE, INTERVAL, SHARE, Bounds, Column, Kind, Table, Value, table_of
+from ltr.reporting.table import Bounds, Column, Kind, Table, Value, table_of
 from ltr.storage.training_record import AlternativeRecord, RecommendedChoiceRecord
 
 CAPTION = (
@@ -9,7 +9,6 @@ CAPTION = (
     "several right answers the average precision counts; "
     "lines: a weight for each column, knots: a curve for each, products: each two columns multiplied too"
 )
-FOUR_DIGITS = Kind("{:.4f}".format, "{:.4f}".format)  # losses that are compared with each other
 
 
 def choice_text(choice: RecommendedChoiceRecord) -> str:
@@ -44,11 +43,11 @@ def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
 
     columns = (
         Column("title", "alternative"),
-        Column("loss", "loss", FOUR_DIGITS),
-        Column("top1_accuracy", "top-1", SHARE),
-        Column("mrr", "MRR", SHARE),
-        Column("difference", "difference", DIFFERENCE, value=difference),
-        Column("", "95 %, by trace", INTERVAL, value=interval),
+        Column("loss", "loss", Kind.NEAR_LOSS),
+        Column("top1_accuracy", "top-1", Kind.SHARE),
+        Column("mrr", "MRR", Kind.SHARE),
+        Column("difference", "difference", Kind.DIFFERENCE, value=difference),
+        Column("", "95 %, by trace", Kind.INTERVAL, value=interval),
     )
     return table_of(columns, choice.alternatives, CAPTION, marked=chosen)
 

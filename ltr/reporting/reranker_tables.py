@@ -5,30 +5,10 @@ from functools import partial
 from operator import attrgetter
 
 from ltr.errors import count
-from ltr.reporting.table import (
-    BALANCE,
-    COUNT,
-    EVERYWHERE,
-    INTERVAL,
-    MILLISECONDS,
-    PRICE,
-    ROUNDED,
-    SHARE,
-    WRITTEN,
-    Bounds,
-    Column,
-    Guess,
-    Medium,
-    Table,
-    Value,
-    table_of,
-)
+from ltr.reporting.table import Bounds, Column, Guess, Kind, Medium, Table, Value, table_of
 from ltr.storage.bench_record import BenchRecord, RerankerResult
 
-WIDE = frozenset({Medium.TSV, Medium.PAGE})
 TIMES = {"mean_ms": "mean", "std_ms": "std", "p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99"}
-
-
 FIELDS = {  # of the tables of a bench, which stand beside each other: a metric of such a name is renamed
     *("reranker", "mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms", "n"),
     *("cold_start_ms", "documents_per_second", "peak_memory_mb"),
@@ -43,7 +23,7 @@ def front_cell(reranker: RerankerResult) -> str | None:
 
 
 NAME = Column("reranker", "reranker", value=attrgetter("name"))
-FRONT = Column("is_on_front", "front", WRITTEN, value=front_cell)
+FRONT = Column("is_on_front", "front", Kind.WRITTEN, value=front_cell)
 
 
 def quality_table(bench: BenchRecord, rerankers: Sequence[RerankerResult]) -> Table:
@@ -51,35 +31,35 @@ def quality_table(bench: BenchRecord, rerankers: Sequence[RerankerResult]) -> Ta
     columns = [NAME]
     for name in bench.rules.metrics:
         key = f"metric:{name}" if name in FIELDS else name
-        columns += [quality_column(name, key=key), interval_column(name, "95 %", WIDE, key=key)]
+        columns += [quality_column(name, key=key), interval_column(name, "95 %", Medium.WIDE, key=key)]
     deciding = bench.rules.deciding
-    columns.append(interval_column(deciding, f"95 % of {deciding}", frozenset({Medium.TERMINAL})))
+    columns.append(interval_column(deciding, f"95 % of {deciding}", Medium.TERMINAL))
     return table_of(columns, rerankers, "Quality with 95 % intervals", corner="quality")
 
 
 def quality_column(metric: str, *, key: str = "") -> Column:
     """The mean of a metric."""
-    return Column(key or metric, metric, SHARE, value=lambda reranker: reranker.quality[metric].mean)
+    return Column(key or metric, metric, Kind.SHARE, value=lambda reranker: reranker.quality[metric].mean)
 
 
-def interval_column(metric: str, title: str, media: frozenset[Medium] = EVERYWHERE, *, key: str = "") -> Column:
+def interval_column(metric: str, title: str, media: Medium = Medium.EVERYWHERE, *, key: str = "") -> Column:
     """The interval of a metric."""
 
     def ends(reranker: RerankerResult) -> Bounds:
         return Bounds(reranker.quality[metric].low, reranker.quality[metric].high)
 
-    return Column(key or metric, title, INTERVAL, media, value=ends)
+    return Column(key or metric, title, Kind.INTERVAL, media, value=ends)
 
 
 def latency_table(rerankers: Sequence[RerankerResult]) -> Table:
     """Milliseconds a query; a percentile of too few times is a guess."""
     columns = (
         NAME,
-        *(Column(key, title, MILLISECONDS, value=partial(_time, key)) for key, title in TIMES.items()),
-        Column("n", "n", COUNT, WIDE, value=attrgetter("latency.n")),
-        Column("cold_start_ms", "cold start", MILLISECONDS),
-        Column("documents_per_second", "docs/s", ROUNDED),
-        Column("peak_memory_mb", "MB", ROUNDED),
+        *(Column(key, title, Kind.MILLISECONDS, value=partial(_time, key)) for key, title in TIMES.items()),
+        Column("n", "n", Kind.COUNT, Medium.WIDE, value=attrgetter("latency.n")),
+        Column("cold_start_ms", "cold start", Kind.MILLISECONDS),
+        Column("documents_per_second", "docs/s", Kind.ROUNDED),
+        Column("peak_memory_mb", "MB", Kind.ROUNDED),
     )
     return table_of(columns, rerankers, "Milliseconds a query, one after the other", corner="latency, ms")
 
@@ -93,8 +73,8 @@ def cost_table(bench: BenchRecord, rerankers: Sequence[RerankerResult]) -> Table
     """The cost by the declared prices, the balance, and who is on the front; a reference takes no part in it."""
     columns = (
         NAME,
-        *(Column(key, title, PRICE, value=partial(_price, key)) for key, title in PRICES.items()),
-        Column("balance", "balance", BALANCE),
+        *(Column(key, title, Kind.PRICE, value=partial(_price, key)) for key, title in PRICES.items()),
+        Column("balance", "balance", Kind.BALANCE),
         FRONT,
     )
     caption = f"Cost by declared prices; balance is {bench.rules.deciding} / (mean latency in seconds · cost_weight)"

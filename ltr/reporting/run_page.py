@@ -16,7 +16,7 @@ from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
 from ltr.reporting.prompt_savings_section import prompt_section
 from ltr.reporting.ranks_and_calibration_section import calibration_section
-from ltr.reporting.table import COUNT, Bounds, Column, Table, table_of
+from ltr.reporting.table import Bounds, Column, Kind, Table, table_of
 from ltr.reporting.tool_tables import tools_section
 from ltr.reporting.training_section import learning_section
 from ltr.reporting.weights_and_curves import weights_section
@@ -133,7 +133,7 @@ def _rules(record: MetricsRecord) -> Iterator[str]:
 def _provenance(run: RunContents) -> Iterator[Block]:
     """What went in, and with what it was computed."""
     if run.record.inputs:
-        columns = (Column("path", "file"), Column("bytes", "bytes", COUNT), Column("sha256", "sha256"))
+        columns = (Column("path", "file"), Column("bytes", "bytes", Kind.COUNT), Column("sha256", "sha256"))
         yield table_of(columns, run.record.inputs, "Files that were read")
     facts: dict[str, object] = {"seed": run.record.seed if run.is_recorded else None}
     if run.model:

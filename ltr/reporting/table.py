@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, Flag, auto
+from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,6 +20,7 @@ from ltr.reporting.number_formats import (
     signed,
     span,
     weight,
+    without_zero,
 )
 
 
@@ -35,57 +37,61 @@ class Guess(NamedTuple):
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+def _between(written: Callable[[float], str], ends: Bounds) -> str:
+    return between(ends.low, ends.high, written)
+
+
+def _span(written: Callable[[float | None], str], ends: Bounds) -> str:
+    return span(ends.low, ends.high, written)
+
+
+class Kind(Enum):
     """What a column holds: how its values are written on a terminal, and on a page."""
 
-    on_terminal: Callable[[Any], str]
-    on_page: Callable[[Any], str]
-    is_text: bool = False
-    is_interval: bool = False  # of Bounds: two cells in a file
+    TEXT = str, str
+    WRITTEN = "{}".format, str  # what was written before: a number among numbers of other kinds, to the right
+    COUNT = "{:,}".format, "{:,}".format
+    ROUNDED = "{:,.0f}".format, "{:,.0f}".format
+    SHARE = "{:.3f}".format, share
+    DIFFERENCE = "{:+.3f}".format, signed
+    EFFECT = "{:+.2f}".format, signed
+    PROBABILITY = p_value, p_value  # of a test
+    SCORE = "{:.3f}".format, short
+    AMOUNT = "{:.4g}".format, short
+    LOSS = "{:.4f}".format, short
+    NEAR_LOSS = "{:.4f}".format, "{:.4f}".format  # losses that are compared with each other
+    Z = "{:.1f}".format, short
+    WEIGHT = weight, short
+    MILLISECONDS = milliseconds, short
+    BALANCE = "{:,.4g}".format, short
+    PRICE = "{:.6f}".format, short
+    INTERVAL = partial(_between, without_zero), partial(_span, share)
+    WEIGHT_INTERVAL = partial(_between, weight), partial(_span, short)
+    AMOUNT_INTERVAL = partial(_between, "{:.4g}".format), partial(_span, short)
 
+    def __init__(self, on_terminal: Callable[[Any], str], on_page: Callable[[Any], str]) -> None:
+        self.on_terminal, self.on_page = on_terminal, on_page
 
-TEXT = Kind(str, str, is_text=True)
-WRITTEN = Kind(str, str)  # what was written before: a number among numbers of other kinds, to the right
-COUNT = Kind("{:,}".format, "{:,}".format)
-SHARE = Kind("{:.3f}".format, share)
-DIFFERENCE = Kind("{:+.3f}".format, signed)
-EFFECT = Kind("{:+.2f}".format, signed)
-PROBABILITY = Kind(p_value, p_value)  # of a test
-SCORE = Kind("{:.3f}".format, short)
-AMOUNT = Kind("{:.4g}".format, short)
-LOSS = Kind("{:.4f}".format, short)
-Z = Kind("{:.1f}".format, short)
-WEIGHT = Kind(weight, short)
-MILLISECONDS = Kind(milliseconds, short)
-ROUNDED = Kind("{:,.0f}".format, "{:,.0f}".format)
-BALANCE = Kind("{:,.4g}".format, short)
-PRICE = Kind("{:.6f}".format, short)
-INTERVAL = Kind(lambda ends: between(ends.low, ends.high), lambda ends: span(ends.low, ends.high), is_interval=True)
-WEIGHT_INTERVAL = Kind(
-    lambda ends: between(ends.low, ends.high, weight),
-    lambda ends: span(ends.low, ends.high, short),
-    is_interval=True,
-)
-AMOUNT_INTERVAL = Kind(
-    lambda ends: between(ends.low, ends.high, AMOUNT.on_terminal),
-    lambda ends: span(ends.low, ends.high, short),
-    is_interval=True,
-)
+    @property
+    def is_interval(self) -> bool:
+        """Whether its values are Bounds: two cells in a file."""
+        return self in (Kind.INTERVAL, Kind.WEIGHT_INTERVAL, Kind.AMOUNT_INTERVAL)
+
 
 Value = str | int | float | Bounds | Guess | None
 TableRow = tuple[Value, ...]
 
 
-class Medium(Enum):
+class Medium(Flag):
     """Where a table is shown."""
 
-    TERMINAL = "terminal"
-    TSV = "tsv"
-    PAGE = "page"  # in HTML and in Markdown
-
-
-EVERYWHERE = frozenset(Medium)
+    TERMINAL = auto()
+    TSV = auto()
+    PAGE = auto()  # in HTML and in Markdown
+    WIDE = TSV | PAGE
+    SHOWN = TERMINAL | PAGE
+    EVERYWHERE = TERMINAL | TSV | PAGE
+    NOWHERE = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +100,8 @@ class Column:
 
     key: str  # in TSV; an interval has two columns there, KEY.low and KEY.high
     title: str
-    kind: Kind = TEXT
-    media: frozenset[Medium] = EVERYWHERE
+    kind: Kind = Kind.TEXT
+    media: Medium = Medium.EVERYWHERE
     brief: str = ""  # the title where there is little room
     value: Callable[[Any], Value] | None = None  # of an item; without it the attribute KEY, or both ends of an interval
 
@@ -122,7 +128,7 @@ def table_of(
 ) -> Table:
     """Return the table with a row for each item.
 
-    >>> columns = (Column("real", "number", COUNT), Column("square", "square", COUNT, value=lambda number: number**2))
+    >>> columns = Column("real", "number"), Column("square", "square", value=lambda number: number**2)
     >>> table_of(columns, [1, 2]).rows
     ((1, 1), (2, 4))
     """

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ltr.reporting.page import Block, Section, Text
-from ltr.reporting.table import COUNT, SHARE, Column, Table, table_of
+from ltr.reporting.table import Column, Kind, Table, table_of
 from ltr.results.hits_and_mistakes_by_tool import confused_pairs
 from ltr.storage.evaluation_records import ToolRecord
 
@@ -18,16 +18,16 @@ def tools_table(tools: Sequence[ToolRecord], most: int) -> Table:
 
     columns = (
         Column("tool", "tool"),
-        Column("right", "right", COUNT),
-        Column("found", "found", COUNT),
+        Column("right", "right", Kind.COUNT),
+        Column("found", "found", Kind.COUNT),
         Column(
             "share",
             "share found",
-            SHARE,
+            Kind.SHARE,
             brief="share",
             value=lambda tool: tool.found / tool.right if tool.right else None,
         ),
-        Column("wrongly_first", "wrongly first", COUNT, brief="wrong"),
+        Column("wrongly_first", "wrongly first", Kind.COUNT, brief="wrong"),
         Column("mistaken_for", "mistaken for", value=mistakes),
     )
     return table_of(columns, tools[:most], "Tools by how often they were right")
@@ -38,7 +38,7 @@ def pairs_table(tools: Sequence[ToolRecord], most: int = MOST_PAIRS) -> Table:
     columns = (
         Column("right", "right tool", value=lambda pair: pair[0]),
         Column("first", "stood first", value=lambda pair: pair[1].tool),
-        Column("count", "queries", COUNT, value=lambda pair: pair[1].count),
+        Column("count", "queries", Kind.COUNT, value=lambda pair: pair[1].count),
         Column("query", "for example", value=lambda pair: pair[1].query),
     )
     return table_of(columns, confused_pairs(tools, most), "The most confused pairs")

@@ -8,20 +8,7 @@ from ltr.errors import count
 from ltr.reporting.charts import Estimate, Words, bars, curve, estimates, estimates_table, thinned
 from ltr.reporting.number_formats import NONE, short
 from ltr.reporting.page import Block, Section, Text
-from ltr.reporting.table import (
-    AMOUNT,
-    COUNT,
-    LOSS,
-    SCORE,
-    WEIGHT,
-    WEIGHT_INTERVAL,
-    Column,
-    Medium,
-    Table,
-    Value,
-    Z,
-    table_of,
-)
+from ltr.reporting.table import Column, Kind, Medium, Table, Value, table_of
 from ltr.storage.training_record import NewcomersRecord, PerFeature, TrainingRecord
 from ltr.training.standard_errors import effective_text
 
@@ -48,20 +35,19 @@ class Shown(NamedTuple):
     column: Column
 
 
-ON_PAGES = frozenset({Medium.PAGE})
 # How each number is shown; None: beside another, or in a warning. The type check fails where one is left out.
 COLUMNS = PerFeature[Shown | None](
-    weight=Shown(Among.WEIGHTS, Column("weight", "weight", WEIGHT)),
-    unpenalised=Shown(Among.ERRORS, Column("unpenalised", "at l2 0", WEIGHT)),
-    standard_error=Shown(Among.ERRORS, Column("standard_error", "standard error", AMOUNT, ON_PAGES)),
-    low=Shown(Among.ERRORS, Column("", "95 %", WEIGHT_INTERVAL)),
+    weight=Shown(Among.WEIGHTS, Column("weight", "weight", Kind.WEIGHT)),
+    unpenalised=Shown(Among.ERRORS, Column("unpenalised", "at l2 0", Kind.WEIGHT)),
+    standard_error=Shown(Among.ERRORS, Column("standard_error", "standard error", Kind.AMOUNT, Medium.PAGE)),
+    low=Shown(Among.ERRORS, Column("", "95 %", Kind.WEIGHT_INTERVAL)),
     high=None,
-    z=Shown(Among.ERRORS, Column("z", "z", Z)),
+    z=Shown(Among.ERRORS, Column("z", "z", Kind.Z)),
     shrinkage=None,
-    lowest_at=Shown(Among.CURVES, Column("lowest_at", "adds least at", AMOUNT)),
-    highest_at=Shown(Among.CURVES, Column("highest_at", "adds most at", AMOUNT)),
-    range=Shown(Among.CURVES, Column("range", "range", SCORE)),
-    loss_without=Shown(Among.LOSSES, Column("loss_without", "loss without", LOSS)),
+    lowest_at=Shown(Among.CURVES, Column("lowest_at", "adds least at", Kind.AMOUNT)),
+    highest_at=Shown(Among.CURVES, Column("highest_at", "adds most at", Kind.AMOUNT)),
+    range=Shown(Among.CURVES, Column("range", "range", Kind.SCORE)),
+    loss_without=Shown(Among.LOSSES, Column("loss_without", "loss without", Kind.LOSS)),
 )
 
 
@@ -74,13 +60,13 @@ def weights_table(training: TrainingRecord) -> Table:
 
 def curves_table(training: TrainingRecord, names: Sequence[str]) -> Table:
     """Each feature with what it adds to the score as its value grows, and the loss without it."""
-    knots = Column("knots", "knots", COUNT, value=lambda name: len(training.curves[name]) - 2)
+    knots = Column("knots", "knots", Kind.COUNT, value=lambda name: len(training.curves[name]) - 2)
     return _of_features(training, names, {Among.CURVES}, "What each feature adds to the score", knots)
 
 
 def products_table(training: TrainingRecord) -> Table:
     """The products that move the score most."""
-    columns = (Column("first", "feature"), Column("second", "times"), Column("range", "range", SCORE))
+    columns = (Column("first", "feature"), Column("second", "times"), Column("range", "range", Kind.SCORE))
     return table_of(columns, training.products[:MOST_PRODUCTS], PRODUCTS_CAPTION)
 
 
@@ -210,7 +196,7 @@ def _curves(training: TrainingRecord) -> list[Block | None]:
     for name in names[:MOST_CURVES]:
         points = training.curves[name]
         added = [(value, height - points[0][1]) for value, height in thinned(points, MOST_ROWS)]
-        columns = (Column("value", "value", AMOUNT), Column("adds", "adds", AMOUNT))
+        columns = (Column("value", "value", Kind.AMOUNT), Column("adds", "adds", Kind.AMOUNT))
         words = Words(
             f"What {name} adds",
             "What each value of the feature adds to the score. Its least value in the training data adds 0.",
