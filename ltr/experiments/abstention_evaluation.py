@@ -11,7 +11,7 @@ from ltr.errors import count
 from ltr.evaluation.abstention_measures import measure_abstention, risk_over_coverage
 from ltr.experiments.abstention_calibration import MOST_NAMES, confident_answers
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.serving.router import Router
+from ltr.serving.router import UPDATED, Router
 from ltr.storage.abstain_rule import RISK, AbstainRule
 
 
@@ -25,7 +25,7 @@ def with_abstention(measured: EvaluatedRanking, router: Router, *, seed: int) ->
     if not len(answers.confidence):
         return measured
     _, confidence = router.first_choices(groups.candidates)
-    moved = () if router.feedback is None else ("outcomes have moved the weights since the calibration",)
+    moved = () if router.feedback is None else (UPDATED,)
     doubts = (*moved, *promise_warnings(rule, groups))
     of = measure_abstention(answers, rule.threshold, np.random.default_rng(seed))
     return replace(
