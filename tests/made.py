@@ -200,3 +200,25 @@ def damaged(generator, content):
     raw = [b"null", b"[]", b"1e999", b"NaN", b'"x"', b"[" * 5000, b"9" * 400, b'"\\ud800"', b'{"a":1}', b"-1"]
     start = generator.randrange(len(content))
     return content[:start] + generator.choice(raw) + content[start + generator.randrange(9) :]
+
+
+def document(home, name):
+    """What lies in a file of a run: an object, or the objects of its lines."""
+    text = Path(home, name).read_text(encoding="utf-8")
+    return json.loads(text) if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
+
+
+def close(found, expected, place="", *, rel=1e-7, abs=1e-9):
+    """Whether numbers, in whatever they are nested, agree to the last digits, and all else is equal."""
+    if isinstance(expected, dict):
+        assert set(found) == set(expected), place
+        for key, value in expected.items():
+            close(found[key], value, f"{place}.{key}", rel=rel, abs=abs)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), place
+        for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+            close(one, other, f"{place}[{number}]", rel=rel, abs=abs)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=rel, abs=abs), place
+    else:
+        assert found == expected, place

@@ -7,14 +7,15 @@ from functools import partial
 import numpy as np
 
 from ltr.arrays import Ragged, code_sums
+from ltr.data.distinct_tools import tools_of_rows
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.sparse_vectors import sparse_rows
 from ltr.encoders.vectors import stacked_rows, vectors_from
 from ltr.features.clauses import query_clauses
-from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
 from ltr.features.lexicon import Lexicon
 from ltr.features.linear_algebra import product
+from ltr.features.plain_tool_text import distinct_tools, plain_texts
 from ltr.features.row_queries import row_queries
 from ltr.features.text_tables import looked_up, positions, table_texts
 from ltr.features.tool_ridge import query_grams
@@ -47,9 +48,9 @@ def best_cosines(candidates, encoder, vectors, context, *, is_whole=False):
 
 
 def proto(candidates, state, context, *, is_whole=False):
-    tools = context.shared(distinct_tools, candidates)
-    text_vectors = context.encoder.encode(tools.texts, "document")
-    stored = positions(table_texts(state["tools"]), candidates.name_texts)[tools.names]
+    tools, _ = tools_of_rows(candidates)
+    text_vectors = context.encoder.encode(plain_texts(tools), "document")
+    stored = positions(table_texts(state["tools"]), tools.names)
     answered, own_rows = np.flatnonzero(stored >= 0), np.arange(len(tools.names))
     owner = np.concatenate([own_rows, answered])
     rows = np.concatenate([own_rows, len(own_rows) + stored[answered]])

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from ltr import RunConfig, audit_samples
 from ltr.audit import shard_audit
 from ltr.cli import app
-from ltr.data import shards
+from ltr.data import sample_shards
 from ltr.errors import LtrWarning, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from tests.audits import CLEAN, changed, one_group
@@ -169,7 +169,7 @@ def test_a_large_file_of_columns_is_examined_in_memory(tmp_path, monkeypatch):
     config = RunConfig(data=DataConfig(train=str(path)), features=("tool.coop",), encoder="hash")
     featurize_and_save(config, tmp_path / "s.npz")
     in_memory = audit_samples(tmp_path / "s.npz")
-    monkeypatch.setattr(shards, "SHARD_BYTES", 10)
+    monkeypatch.setattr(sample_shards, "SHARD_BYTES", 10)
     assert audit_samples(tmp_path / "s.npz") == in_memory
     assert audit_samples(path).counts["groups"] == in_memory.counts["groups"]
 

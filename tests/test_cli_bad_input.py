@@ -17,7 +17,7 @@ from ltr import RunConfig, TrainConfig, run
 from ltr.errors import LtrError
 from ltr.files.atomic_write import write_lines
 from ltr.reporting.escaping import visible
-from ltr.reporting.text_alignment import shortened, width_of
+from ltr.reporting.lines import shortened, width_of
 from tests.made import DataConfig, graph_rows, process, save_run, tool_rows, written
 from tests.stored import stored_metrics
 from tests.test_samples_fuzz import MUTATORS, sound_lines

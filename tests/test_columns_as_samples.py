@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.made import WORDS, told, tool_rows, written
+from tests.made import WORDS, close, document, told, tool_rows, written
 
 pytestmark = pytest.mark.contract
 FEATURES = ("--features", "tool.rel,tool.hist,tool.proto", "--encoder", "hash")
@@ -35,28 +35,6 @@ def folder(tmp_path_factory):
     written(folder / "tools.jsonl", [{"name": name, "description": f"what {name} does"} for name in names])
     told("featurize", folder / "train.jsonl", *FEATURES, "--shard-rows", "60", "-o", f"{folder}/columns/")
     return folder
-
-
-def document(home, name):
-    """What lies in a file of a run: an object, or the objects of its lines."""
-    text = (home / name).read_text(encoding="utf-8")
-    return json.loads(text) if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
-
-
-def close(found, expected, place=""):
-    """Whether numbers, in whatever they are nested, agree to the last digits, and all else is equal."""
-    if isinstance(expected, dict):
-        assert set(found) == set(expected), place
-        for key, value in expected.items():
-            close(found[key], value, f"{place}.{key}")
-    elif isinstance(expected, list):
-        assert len(found) == len(expected), place
-        for number, (one, other) in enumerate(zip(found, expected, strict=True)):
-            close(one, other, f"{place}[{number}]")
-    elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-7, abs=1e-9), place
-    else:
-        assert found == expected, place
 
 
 def same(runs, *, but=OF_TEXTS):

@@ -16,6 +16,7 @@ LAYERS = [
     ["reporting"],
     ["audit", "results"],
     ["rerankers", "serving"],
+    ["steps"],
     ["storage"],
     ["config"],
     ["features"],

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ltr import RunConfig
-from ltr.cli.leaderboard_lines import standings
+from ltr.cli.run_lines import standings
 from ltr.errors import UsageError
 from ltr.reporting.leaderboard_files import leaderboard_markdown, write_leaderboard
 from ltr.results.leaderboard import Entry, leaderboard, read_leaderboard

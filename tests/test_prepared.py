@@ -6,6 +6,7 @@ import pytest
 from ltr import read_groups
 from ltr.arrays import Ragged
 from ltr.data.candidates import tool_candidates
+from ltr.data.distinct_tools import ToolList, tools_of_rows
 from ltr.data.tool_texts import ToolText
 from ltr.encoders import inverted_index
 from ltr.encoders.cached_encoder import CachedEncoder
@@ -17,7 +18,7 @@ from ltr.features.clauses import Clauses
 from ltr.features.feature_context import Context
 from ltr.features.fitted_features import FittedFeatures
 from ltr.features.learned_states import fit_states
-from ltr.features.precomputed_tables import Tables, ToolList, all_extended, tools_of_rows
+from ltr.features.precomputed_tables import Tables, all_extended
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.tool_vector_products import ToolVectors
 from tests.builders import LetterEncoder
@@ -95,7 +96,7 @@ def test_every_prepared_feature_is_compared():
 def test_tools_that_come_later_change_no_bit(fitted, cuts, monkeypatch):
     monkeypatch.setattr(tool_vector_products, "MOST_TOOLS", 25)
     features, candidates = fitted[0], fitted[1]["all"]
-    tools, rows = tools_of_rows(candidates, None)
+    tools, rows = tools_of_rows(candidates)
     tables, memo = None, {}
     for part in np.split(np.arange(len(tools.names)), cuts):
         some = ToolList(tuple(tools.names[i] for i in part), tuple(tools.texts[i] for i in part))
@@ -151,7 +152,7 @@ def test_a_query_that_meets_few_of_many_tools_leaves_them_as_rows(monkeypatch):
 
 def test_rows_of_queries_may_stand_in_any_order(fitted):
     features, candidates = fitted[0], fitted[1]["all"]
-    table = features.prepared(tools_of_rows(candidates, None)[0], {})[features.names.index("tool.clause")]
+    table = features.prepared(tools_of_rows(candidates)[0], {})[features.names.index("tool.clause")]
     clauses = Clauses(("a", "b"), Ragged(np.array([0, 1, 2]), np.array([0, 1])))
     vectors = features.encoder.encode(["weather mail", "send"], "query")
     queries, tools = np.tile([1, 0], 60), np.repeat(np.arange(60), 2)

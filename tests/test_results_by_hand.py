@@ -4,19 +4,12 @@ import json
 import math
 import random
 import statistics
-from pathlib import Path
 
 import pytest
 
-from tests.made import page_of, told, tool_rows, written
+from tests.made import document, page_of, told, tool_rows, written
 
 pytestmark = pytest.mark.contract
-
-
-def document(home, name):
-    """What lies in a file of a run: an object, or the objects of its lines."""
-    text = Path(home, name).read_text(encoding="utf-8")
-    return json.loads(text) if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.fixture(scope="module")

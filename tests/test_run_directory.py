@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ltr import RunConfig, load, read_groups
+from ltr.data.distinct_tools import tools_to_rank
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import refuse_output
-from ltr.experiments.router_catalogue import tools_to_rank
 from ltr.experiments.single_run import run_and_save
 from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
 from tests import warm

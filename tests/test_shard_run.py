@@ -1,6 +1,5 @@
 """A run over a directory of columns: what the same samples give in memory, shard by shard."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,7 @@ import ltr
 from ltr import RunConfig, TrainConfig, load
 from ltr.errors import DataError, FileError, UsageError
 from tests.builders import graph_lines, tool_lines
-from tests.made import DataConfig, EngineConfig, EvaluateConfig, featurized, save_run, written
+from tests.made import DataConfig, EngineConfig, EvaluateConfig, close, document, featurized, save_run, written
 
 pytestmark = pytest.mark.contract
 
@@ -49,28 +48,6 @@ def both(folder, tmp_path, **settings):
         save_run(newton(samples, **settings), tmp_path / name / "run")
         for name, samples in (("shards", folder / "columns"), ("whole", folder / "whole.npz"))
     ]
-
-
-def document(home, name):
-    """What lies in a file of a run: an object, or the objects of its lines."""
-    text = (home / name).read_text(encoding="utf-8")
-    return json.loads(text) if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
-
-
-def close(found, expected, place=""):
-    """Whether numbers, in whatever they are nested, agree to the last digits, and all else is equal."""
-    if isinstance(expected, dict):
-        assert set(found) == set(expected), place
-        for key, value in expected.items():
-            close(found[key], value, f"{place}.{key}")
-    elif isinstance(expected, list):
-        assert len(found) == len(expected), place
-        for number, (one, other) in enumerate(zip(found, expected, strict=True)):
-            close(one, other, f"{place}[{number}]")
-    elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-7, abs=1e-9), place
-    else:
-        assert found == expected, place
 
 
 @pytest.mark.parametrize("settings", [{}, {"standardize": True, "l2": 0.01}, {"knots": 3, "l2": 0.01}])

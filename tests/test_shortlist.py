@@ -8,10 +8,10 @@ import pytest
 import ltr
 from ltr import RunConfig
 from ltr.data.candidates import tool_candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.tool_texts import ToolText
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.features.crossfit import fit_features
-from ltr.features.precomputed_tables import ToolList
 from ltr.features.presets import ALL
 from ltr.features.registry import FeatureConfig
 from ltr.serving import prepared_tools, router, shortlist

@@ -2,18 +2,17 @@
 
 import msgspec
 
-from ltr.reporting.cell_formats import COUNT, INTERVAL, SHARE, Bounds, Guess
+from ltr.reporting.lines import tsv_line
 from ltr.reporting.page import page_table
-from ltr.reporting.table import Column, Medium, Table, markdown_lines, terminal_lines, tsv_rows
-from ltr.reporting.tsv_lines import tsv_line
+from ltr.reporting.table import Bounds, Column, Guess, Kind, Medium, Table, markdown_lines, terminal_lines, tsv_rows
 from ltr.reporting.weights_and_curves import COLUMNS
 
 METRICS = Table(
     (
         Column("metric", "metric"),
-        Column("value", "the model", SHARE),
-        Column("value", "95 %", INTERVAL),
-        Column("random", "random order", SHARE, brief="random"),
+        Column("value", "the model", Kind.SHARE),
+        Column("value", "95 %", Kind.INTERVAL),
+        Column("random", "random order", Kind.SHARE, brief="random"),
     ),
     (("MRR", 2 / 3, Bounds(0.5, 0.75), None), ("auc", 0.5, Bounds(None, None), Guess(0.25))),
     corner="",
@@ -50,7 +49,7 @@ def test_a_turned_table_without_room_for_either_stands_in_blocks():
 
 
 def test_names_give_way_where_lines_are_too_wide():
-    table = Table((Column("tool", "tool"), Column("n", "n", COUNT)), (("a tool with a long name", 1234),))
+    table = Table((Column("tool", "tool"), Column("n", "n", Kind.COUNT)), (("a tool with a long name", 1234),))
     assert terminal_lines(table, 20) == ["tool               n", "a tool with …  1,234"]
 
 
@@ -68,12 +67,12 @@ def test_a_page_shows_a_dash_for_a_missing_number():
 
 
 def test_the_first_column_of_texts_names_the_rows_of_a_page():
-    table = Table((Column("place", "place", COUNT), Column("run", "run")), ((1, "first"),))
+    table = Table((Column("place", "place", Kind.COUNT), Column("run", "run")), ((1, "first"),))
     assert page_table(table).named_by == 1
 
 
 def test_a_column_stands_only_in_the_media_it_names():
-    columns = (Column("run", "run"), Column("error", "error", media=frozenset({Medium.TSV})))
+    columns = (Column("run", "run"), Column("error", "error", media=Medium.TSV))
     table = Table(columns, (("a", "no file"),))
     assert terminal_lines(table, 80) == ["run", "a"]
     assert markdown_lines(table) == ["| run |", "| --- |", "| a |"]

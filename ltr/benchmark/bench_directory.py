@@ -20,10 +20,10 @@ from ltr.files.filesystem_operations import make_directory, remove
 from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.reading import read_bytes
 from ltr.reporting.bench_page import bench_view
+from ltr.reporting.lines import tsv_line
 from ltr.reporting.page import page_html
 from ltr.reporting.reranker_tables import bench_tables
 from ltr.reporting.table import tsv_rows
-from ltr.reporting.tsv_lines import tsv_line
 from ltr.results.query_records import query_records
 from ltr.storage.bench_record import BENCH
 from ltr.storage.checkpoints import CHECKPOINTS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltr.cli.options import AllowDownload, Code, DryRun, Overwrite, Quiet, Seed, Sets, Shown, Verbose
-from ltr.cli.output import Format, chosen_format, note, say, show_json, show_tsv, warn
+from ltr.cli.output import Format, note, show, warn
 from ltr.errors import RunError
 from ltr.reporting.escaping import visible
 
@@ -67,7 +67,7 @@ def bench(
     ).record
     for warning in record.warnings:
         warn(warning)
-    show_bench(record, chosen_format(shown))
+    show_bench(record, shown)
     if not quiet:
         note(f"kept {visible(home.as_posix())}/")
     if record.failed:
@@ -86,19 +86,12 @@ def show_event(event: "Event", *, quiet: bool) -> None:
         warn(f"{event.name}: {event.what}: {event.detail}")
 
 
-def show_bench(record: "BenchRecord", shown: Format) -> None:
+def show_bench(record: "BenchRecord", shown: Format | None) -> None:
     """The three tables and the conclusions, or all of bench.json."""
-    import msgspec
-
     from ltr.cli.bench_lines import bench_lines
     from ltr.reporting.reranker_tables import bench_tables
     from ltr.reporting.table import tsv_rows
 
-    match shown:
-        case Format.JSON:
-            show_json(msgspec.to_builtins(record))
-        case Format.TSV:
-            quality, latency, cost = map(tsv_rows, bench_tables(record).values())
-            show_tsv([[*q, *t[1:], *c[1:]] for q, t, c in zip(quality, latency, cost, strict=True)])
-        case Format.HUMAN:
-            say(*bench_lines(record))
+    quality, latency, cost = map(tsv_rows, bench_tables(record).values())
+    rows = ([*q, *t[1:], *c[1:]] for q, t, c in zip(quality, latency, cost, strict=True))
+    show(shown, record, rows, lambda: bench_lines(record))

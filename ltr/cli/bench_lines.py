@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 
 from ltr.cli.output import emphasis, table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible
+from ltr.reporting.lines import shortened
 from ltr.reporting.number_formats import between, p_value
-from ltr.reporting.table import Table
-from ltr.reporting.text_alignment import shortened
+from ltr.reporting.table import Kind, Table
 
 if TYPE_CHECKING:
     from ltr.storage.bench_record import BenchRecord
@@ -53,7 +52,7 @@ def conclusion_lines(bench: "BenchRecord") -> list[str]:
     chosen, rules = bench.conclusions, bench.rules
     lead = ""
     for test in bench.comparisons[:1]:  # the best against the next
-        ends = between(test.low, test.high, DIFFERENCE.on_terminal)
+        ends = between(test.low, test.high, Kind.DIFFERENCE.on_terminal)
         lead = f", {test.difference:+.3f} {ends} over {visible(test.b)} (Holm p {p_value(test.p_holm)})"
     balance = f"best balance, {rules.deciding} / (mean seconds * {rules.cost_weight:g})"
     return [

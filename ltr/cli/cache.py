@@ -5,7 +5,7 @@ from typing import Any
 import typer
 
 from ltr.cli.options import Shown
-from ltr.cli.output import Format, aligned_lines, chosen_format, show_json, show_tsv
+from ltr.cli.output import Format, aligned_lines, show
 
 app = typer.Typer(help="The vectors kept on this machine between runs.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -40,10 +40,5 @@ def megabytes(size: int) -> str:
 
 def show_facts(facts: dict[str, Any], rows: list[list[str]], shown: Format | None) -> None:
     """Facts about the cache; `rows` say them to a person, below the path."""
-    match chosen_format(shown):
-        case Format.JSON:
-            show_json(facts)
-        case Format.TSV:
-            show_tsv(facts.items())
-        case Format.HUMAN:
-            print("\n".join(aligned_lines(["", ""], [["path", facts["path"]], *rows], flexible=1, indent="")))
+    lines = [["path", facts["path"]], *rows]
+    show(shown, facts, facts.items(), lambda: aligned_lines(["", ""], lines, flexible=1, indent=""))

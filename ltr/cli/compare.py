@@ -1,5 +1,6 @@
 """ltr compare: runs in, differences and how sure they are out."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,21 +9,11 @@ import typer
 
 from ltr.cli.metric_limits import is_below, thresholds
 from ltr.cli.options import Code, Seed, Shown, comma_separated
-from ltr.cli.output import (
-    Format,
-    chosen_format,
-    columns_of_terminal,
-    emphasis,
-    say,
-    show_json,
-    show_tsv,
-    table_lines,
-    wrapped,
-)
+from ltr.cli.output import Format, columns_of_terminal, emphasis, show, table_lines, wrapped
 from ltr.errors import ThresholdError, UsageError, count
 from ltr.reporting.escaping import visible
+from ltr.reporting.lines import shortened
 from ltr.reporting.number_formats import fixed
-from ltr.reporting.text_alignment import shortened
 
 if TYPE_CHECKING:
     from ltr.results.comparison import ChangedQuery, Comparison, RunComparison
@@ -60,24 +51,20 @@ def compare_command(
 
 def show_comparison(comparison: "Comparison", shown: Format | None) -> None:
     """The comparison in the format."""
-    from ltr.reporting.metric_differences_table import differences_table
+    from ltr.reporting.metric_tables import differences_table
     from ltr.reporting.table import tsv_rows
 
-    match chosen_format(shown):
-        case Format.JSON:
-            show_json(asdict(comparison))
-        case Format.TSV:
-            show_tsv(tsv_rows(differences_table(comparison, comparison.runs)))
-        case Format.HUMAN:
-            say(
-                *(line for run in comparison.runs for line in compared_lines(comparison, run)),
-                *rule_lines(comparison),
-            )
+    def lines() -> Iterator[str]:
+        for run in comparison.runs:
+            yield from compared_lines(comparison, run)
+        yield from rule_lines(comparison)
+
+    show(shown, asdict(comparison), tsv_rows(differences_table(comparison, comparison.runs)), lines)
 
 
 def compared_lines(comparison: "Comparison", compared: "RunComparison") -> list[str]:
     """One run against the baseline."""
-    from ltr.reporting.metric_differences_table import differences_table
+    from ltr.reporting.metric_tables import differences_table
 
     title = shortened(visible(f"{compared.run} against {comparison.baseline}"), columns_of_terminal())
     table = differences_table(comparison, [compared])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ltr.cli.options import Shown
-from ltr.cli.output import Format, chosen_format, listing, say, show_json, show_tsv
+from ltr.cli.output import listing, show
 
 
 def env(shown: Shown = None) -> None:
@@ -11,13 +11,7 @@ def env(shown: Shown = None) -> None:
     from ltr.storage.run_provenance import machine
 
     facts = machine()
-    match chosen_format(shown):
-        case Format.JSON:
-            show_json(facts)
-        case Format.TSV:
-            show_tsv(_texts(facts))
-        case Format.HUMAN:
-            say(*listing(["", ""], _texts(facts)))
+    show(shown, facts, _texts(facts), lambda: listing(["", ""], _texts(facts)))
 
 
 def _texts(facts: Mapping[str, object]) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """ltr evaluate: a model and samples in, metrics out."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -38,7 +38,7 @@ from ltr.cli.options import (
     key_option,
     where_on,
 )
-from ltr.cli.output import Format, chosen_format, note, say, show_json, show_tsv, warn
+from ltr.cli.output import Format, chosen_format, note, show, warn
 from ltr.cli.progress import run_progress
 from ltr.errors import UsageError
 
@@ -272,16 +272,13 @@ def show_evaluation(
 
     record = metrics_record(measured)
     fields = flat(record) | flat_tools(tools or ())
-    match chosen_format(shown):
-        case Format.JSON:
-            show_json(fields)
-        case Format.TSV:
-            show_tsv(fields.items())
-        case Format.HUMAN:
-            lines = measured_lines(measured, record, "the model" if router else "the run")
-            lines += abstaining_lines(record, router.abstain if router else None)
-            lines += gain_lines(record, is_long=True)
-            lines += tool_lines(tools) if tools else []
-            if explain and router and isinstance(measured, EvaluatedRanking):
-                lines += [*rescued_lines(measured, router), *wrong_lines(measured, router)]
-            say(*lines)
+
+    def lines() -> Iterator[str]:
+        yield from measured_lines(measured, record, "the model" if router else "the run")
+        yield from abstaining_lines(record, router.abstain if router else None)
+        yield from gain_lines(record, is_long=True)
+        yield from tool_lines(tools) if tools else []
+        if explain and router and isinstance(measured, EvaluatedRanking):
+            yield from (*rescued_lines(measured, router), *wrong_lines(measured, router))
+
+    show(shown, fields, fields.items(), lines)

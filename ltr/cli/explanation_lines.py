@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 from ltr.cli.output import columns_of_terminal, emphasis, table_lines
 from ltr.errors import count
 from ltr.evaluation.baselines import baseline_title
-from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.escaping import visible
+from ltr.reporting.lines import SHORTEST_CELL, shortened
 from ltr.reporting.number_formats import fixed
-from ltr.reporting.table import Column, Table, TableRow
-from ltr.reporting.text_alignment import SHORTEST_CELL, shortened
+from ltr.reporting.table import Column, Kind, Table, TableRow
 
 if TYPE_CHECKING:
     from ltr.results.evaluated_ranking import EvaluatedRanking
@@ -52,7 +51,7 @@ def _lines(explanation: "Explanation") -> list[str]:
     ours, theirs = (sum(side.contributions.values()) for side in (first, right))
     rows.append(("score", ours, theirs, theirs - ours))
     titles = (first.role, "right", "difference")
-    parts = Table((Column("feature", ""), *(Column(title, title, DIFFERENCE) for title in titles)), tuple(rows))
+    parts = Table((Column("feature", ""), *(Column(title, title, Kind.DIFFERENCE) for title in titles)), tuple(rows))
     stood = (
         f", at rank {explanation.rank} of {explanation.num_candidates}, probability {fixed(explanation.probability)}"
     )

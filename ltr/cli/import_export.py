@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltr.cli.options import Code, Encoder, HashTopics, Negatives, Overwrite, Tools, Verbose, whole_or_number
-from ltr.cli.output import Format, listing, say, show_json, show_tsv, warn
+from ltr.cli.output import Format, listing, say, show, warn
 from ltr.errors import UsageError, count, suggestion
 from ltr.reporting.escaping import visible
 
@@ -70,21 +70,15 @@ def import_files(
         given |= {"tools": tools, "negatives": negatives_asked(negatives), "encoder": encoder or "auto"}
         summary = import_with_negatives(format_name, files, out, **given)
     warn(*summary.notes)
-    match shown:
-        case Format.JSON:
-            show_json({"out": out.as_posix(), **msgspec.to_builtins(summary)})
-        case Format.TSV:
-            wrote = [
-                ["wrote", summary.samples, "samples", out.as_posix()],
-                ["wrote", summary.groups, "groups", ""],
-            ]
-            counts = (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks))
-            rows = [
-                [title, entry.number, entry.reason, ", ".join(entry.places)] for title, of in counts for entry in of
-            ]
-            show_tsv([["what", "number", "reason", "places"], *wrote, *rows])
-        case Format.HUMAN:
-            say(*summary_lines(summary, out, is_recognised=format_name != summary.format))
+    wrote = [["wrote", summary.samples, "samples", out.as_posix()], ["wrote", summary.groups, "groups", ""]]
+    counts = (("kept", summary.kept), ("skipped", summary.skipped), ("also", summary.remarks))
+    rows = [[title, entry.number, entry.reason, ", ".join(entry.places)] for title, of in counts for entry in of]
+    show(
+        shown,
+        {"out": out.as_posix(), **msgspec.to_builtins(summary)},
+        [["what", "number", "reason", "places"], *wrote, *rows],
+        lambda: summary_lines(summary, out, is_recognised=format_name != summary.format),
+    )
 
 
 def summary_lines(summary: "ImportSummary", out: Path, *, is_recognised: bool) -> list[str]:

@@ -112,9 +112,8 @@ def ways_table(started: "Started") -> "Table":
     """What needs no training, and the two recipes, beside each other on the same queries."""
     from ltr.evaluation.metrics.ranking_measures import TOP1
     from ltr.evaluation.metrics.registry import is_served, on_catalogue
-    from ltr.reporting.cell_formats import SHARE
     from ltr.reporting.metric_titles import shown_baselines, title_of
-    from ltr.reporting.table import Column, Table
+    from ltr.reporting.table import Column, Kind, Table
     from ltr.results.metrics_record import metrics_record
 
     records = [
@@ -127,6 +126,6 @@ def ways_table(started: "Started") -> "Table":
         "recommended": recommended.metrics,
     }
     shown = [name for name in recommended.metrics if not is_served(name) or name == on_catalogue(TOP1)]
-    columns = (Column("way", "way"), *(Column(name, title_of(name), SHARE) for name in shown))
+    columns = (Column("way", "way"), *(Column(name, title_of(name), Kind.SHARE) for name in shown))
     rows = tuple((way, *(means.get(name) for name in shown)) for way, means in ways.items())
     return Table(columns, rows, corner=f"{count(recommended.counts.num_queries, 'test query', 'test queries')}")

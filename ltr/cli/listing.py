@@ -1,12 +1,13 @@
 """ltr list: the plug-ins by name."""
 
+import importlib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ltr.cli.options import Code, Shown
-from ltr.cli.output import Format, chosen_format, listing, say, show_json, show_tsv
+from ltr.cli.output import listing, show
 
 if TYPE_CHECKING:
     from ltr.registry import Registry
@@ -24,6 +25,16 @@ class Plugins(StrEnum):
     EXPORTERS = "exporters"
 
 
+REGISTRIES = {
+    Plugins.FEATURES: "features.registry:FEATURES",
+    Plugins.ENCODERS: "encoders.registry:ENCODERS",
+    Plugins.METRICS: "evaluation.metrics.registry:MEASURES",
+    Plugins.TRAINERS: "training.registry:TRAINERS",
+    Plugins.RERANKERS: "rerankers.registry:RERANKERS",
+    Plugins.IMPORTERS: "data.importers.registry:IMPORTERS",
+    Plugins.EXPORTERS: "data.exporters.registry:EXPORTERS",
+}
+FACTS = {Plugins.FEATURES: ["family"], Plugins.METRICS: ["range"], Plugins.IMPORTERS: ["options"]}  # attributes shown
 # two columns that describe a plug-in, and the attributes they show; one below the other where people read them
 DESCRIPTIONS = {
     Plugins.FEATURES: {"title": "title", "value": "summary"},
@@ -39,18 +50,17 @@ def list_plugins(
 ) -> None:
     """List features, encoders, metrics, trainers and so on."""
     headers, rows = described(kind)
-    match chosen_format(shown):
-        case Format.JSON:
-            show_json([dict(zip(headers, row, strict=True)) for row in rows])
-        case Format.TSV:
-            show_tsv([headers, *rows])
-        case Format.HUMAN:
-            say(*(two_lines(headers, rows) if kind in DESCRIPTIONS else listing(headers, rows)))
+    show(
+        shown,
+        [dict(zip(headers, row, strict=True)) for row in rows],
+        [headers, *rows],
+        lambda: two_lines(headers, rows) if kind in DESCRIPTIONS else listing(headers, rows),
+    )
 
 
 def described(kind: Plugins) -> tuple[list[str], list[list[str]]]:
     """What is known of each plug-in of the kind: name, what it is, and where it comes from."""
-    registry, about = _registry(kind)
+    registry, about = _registry(kind), FACTS.get(kind, [])
     descriptions = DESCRIPTIONS.get(kind, {})
     headers = ["name", *about, "version", "source", *(descriptions or ["what"])]
     rows = []
@@ -68,37 +78,11 @@ def two_lines(headers: list[str], rows: list[list[str]]) -> list[str]:
     return listing([*headers[:-2], ", ".join(headers[-2:])], [row for pair in pairs for row in pair])
 
 
-def _registry(kind: Plugins) -> "tuple[Registry[Any], list[str]]":
-    """The registry of the kind, and the attributes that its plug-ins have besides."""
-    match kind:
-        case Plugins.FEATURES:
-            from ltr.features.registry import FEATURES
-
-            return FEATURES, ["family"]
-        case Plugins.ENCODERS:
-            from ltr.encoders.registry import ENCODERS
-
-            return ENCODERS, []
-        case Plugins.METRICS:
-            from ltr.evaluation.metrics.registry import MEASURES
-
-            return MEASURES, ["range"]
-        case Plugins.TRAINERS:
-            from ltr.training.registry import TRAINERS
-
-            return TRAINERS, []
-        case Plugins.RERANKERS:
-            from ltr.rerankers.registry import RERANKERS
-
-            return RERANKERS, []
-        case Plugins.IMPORTERS:
-            from ltr.data.importers.registry import IMPORTERS
-
-            return IMPORTERS, ["options"]
-        case Plugins.EXPORTERS:
-            from ltr.data.exporters.registry import EXPORTERS
-
-            return EXPORTERS, []
+def _registry(kind: Plugins) -> "Registry[Any]":
+    """The registry of the kind."""
+    module, name = REGISTRIES[kind].split(":")
+    registry: Registry[Any] = getattr(importlib.import_module(f"ltr.{module}"), name)
+    return registry
 
 
 def _fact(value: Any) -> str:

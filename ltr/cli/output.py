@@ -1,15 +1,14 @@
 """What reaches the terminal: results on stdout, all else on stderr, data never as markup or control code."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ltr.errors import DiskError, reason
 from ltr.reporting.escaping import visible
-from ltr.reporting.text_alignment import SHORTEST_CELL, aligned, width_of
-from ltr.reporting.tsv_lines import tsv_line
+from ltr.reporting.lines import aligned, folded, tsv_line
 
 if TYPE_CHECKING:
     from ltr.reporting.table import Table
@@ -59,18 +58,8 @@ def table_lines(shown: "Table", *, turned: bool = False, indent: str = "") -> li
 
 def listing(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Aligned lines; where the terminal ends the last column goes on below itself, and nothing is cut."""
-    import textwrap
-
-    cells = [[visible(cell) for cell in row] for row in (headers, *rows)]
-    widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)][:-1]
-    left = sum(widths) + 2 * len(widths)
-    room = max(columns_of_terminal() - left, SHORTEST_CELL)
-    lines: list[str] = []
-    for *row, last in cells:
-        first, *more = textwrap.wrap(last, room) or [""]
-        begun = "".join(cell + " " * (width - width_of(cell) + 2) for cell, width in zip(row, widths, strict=True))
-        lines += [(begun + first).rstrip(), *(" " * left + part for part in more)]
-    return [emphasis(lines[0]), *lines[1:]] if any(headers) else lines[1:]
+    first, *rest = folded([headers, *rows], columns_of_terminal())
+    return [emphasis(first), *rest] if any(headers) else rest
 
 
 def wrapped(text: str) -> list[str]:
@@ -107,6 +96,21 @@ def warn(*texts: str) -> None:
     """Each warning, on a line of its own."""
     for text in texts:
         note(f"warning: {visible(text)}")
+
+
+def show(
+    asked: Format | None, document: object, rows: Iterable[Sequence[object]], lines: Callable[[], Iterable[str]]
+) -> None:
+    """Show a result as it is asked for: the document as JSON, the rows as TSV, or lines to read."""
+    match chosen_format(asked):
+        case Format.JSON:
+            import msgspec
+
+            show_json(msgspec.to_builtins(document))
+        case Format.TSV:
+            show_tsv(rows)
+        case Format.HUMAN:
+            say(*lines())
 
 
 def show_json(document: Any) -> None:

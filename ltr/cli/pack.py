@@ -1,12 +1,13 @@
 """ltr pack: what serving needs of a run."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ltr.cli.options import Code, Overwrite, Shown, Tools, Verbose
-from ltr.cli.output import Format, chosen_format, say, show_json, show_tsv
+from ltr.cli.output import show
 from ltr.errors import count
 from ltr.reporting.escaping import visible
 
@@ -30,14 +31,12 @@ def pack_command(
     recall = {} if packed.recall is None else {f"recall@{RECALL_AT}": packed.recall, "queries": packed.queries}
     size = sum(packed.files.values())
     facts = {"path": packed.path, "bytes": size, "tools": packed.tools, **recall}
-    match chosen_format(shown):
-        case Format.JSON:
-            show_json({**facts, "files": dict(packed.files)})
-        case Format.TSV:
-            show_tsv(facts.items())
-        case Format.HUMAN:
-            files = f"{count(len(packed.files), 'file')}, {size / 1e6:.1f} MB"
-            say(f"packed {visible(packed.path)} ({files}, {count(packed.tools, 'tool')})")
-            if packed.recall is not None:
-                share = f"{packed.recall:.1%} of the first {RECALL_AT} tools without the cut are among those with it"
-                say(f"the catalogue is cut: {share} ({count(packed.queries, 'query', 'queries')})")
+
+    def lines() -> Iterator[str]:
+        files = f"{count(len(packed.files), 'file')}, {size / 1e6:.1f} MB"
+        yield f"packed {visible(packed.path)} ({files}, {count(packed.tools, 'tool')})"
+        if packed.recall is not None:
+            share = f"{packed.recall:.1%} of the first {RECALL_AT} tools without the cut are among those with it"
+            yield f"the catalogue is cut: {share} ({count(packed.queries, 'query', 'queries')})"
+
+    show(shown, {**facts, "files": dict(packed.files)}, facts.items(), lines)

@@ -12,8 +12,8 @@ from ltr.cli.output import Format, aligned_lines, chosen_format, columns_of_term
 from ltr.cli.output import show_tsv as table_of
 from ltr.errors import FileError, UsageError, count
 from ltr.reporting.escaping import visible
+from ltr.reporting.lines import shortened
 from ltr.reporting.number_formats import fixed
-from ltr.reporting.text_alignment import shortened
 from ltr.serving import DEFAULT_K
 
 if TYPE_CHECKING:

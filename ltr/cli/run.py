@@ -29,7 +29,7 @@ from ltr.cli.options import (
     given_keys,
     refuse_both,
 )
-from ltr.cli.output import Format, chosen_format, note, say, show_json, show_tsv, warn
+from ltr.cli.output import Format, note, say, show, warn
 from ltr.cli.progress import batch_progress
 from ltr.errors import UsageError
 from ltr.reporting.escaping import visible
@@ -88,7 +88,7 @@ def run_command(
         ended_runs, board = run_batch(plan, out, options, metric=metric, on_progress=on_progress, on_end=on_end)
     failed = next((ended.error for ended in ended_runs if ended.error is not None), None)
     if any(row.error is None for row in board.rows):
-        show_leaderboard(board, chosen_format(shown))
+        show_leaderboard(board, shown)
     if failed is not None:
         raise typer.Exit(exit_code(failed))
 
@@ -114,21 +114,13 @@ def tell(ended: "Ended", warned: set[str], *, quiet: bool) -> None:
         note(f"{where} was complete" if ended.is_untouched else f"kept {where} ({ended.seconds:.1f} s{encoder})")
 
 
-def show_leaderboard(board: "Leaderboard", shown: Format) -> None:
+def show_leaderboard(board: "Leaderboard", shown: Format | None) -> None:
     """The leaderboard."""
-    import msgspec
-
-    from ltr.cli.leaderboard_lines import standings
+    from ltr.cli.run_lines import standings
     from ltr.reporting.leaderboard_table import leaderboard_table
     from ltr.reporting.table import tsv_rows
 
-    match shown:
-        case Format.JSON:
-            show_json(msgspec.to_builtins(board))
-        case Format.TSV:
-            show_tsv(tsv_rows(leaderboard_table(board, board.rows)))
-        case Format.HUMAN:
-            say(*standings(board))
+    show(shown, board, tsv_rows(leaderboard_table(board, board.rows)), lambda: standings(board))
 
 
 def show_batch_plan(plan: "tuple[Planned, ...]", options: "BatchOptions") -> None:

@@ -1,4 +1,4 @@
-"""A finished run as lines to read: how good it is, what it learned, how far to trust it."""
+"""A finished run as lines: how good it is, what it learned, how far to trust it; and several, the best first."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from ltr.cli.evaluation_lines import abstaining_lines, breakdown_lines, headline_lines, measured_lines
 from ltr.cli.output import table_lines, wrapped
 from ltr.errors import count
-from ltr.reporting.cell_formats import DIFFERENCE
 from ltr.reporting.conclusions import doubt_text, units_text
 from ltr.reporting.escaping import visible
 from ltr.reporting.metric_sentences import left_out_text
 from ltr.reporting.metric_titles import lead_title, leads, title_of
 from ltr.reporting.model_selection_table import alternatives_table, choice_headline, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
+from ltr.reporting.table import Kind
 from ltr.reporting.weights_and_curves import (
     FORMS,
     MOST_PRODUCTS,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ltr.experiments.pipeline import RunResult
     from ltr.experiments.shard_run import ShardsResult
     from ltr.results.evaluated_ranking import Evaluated
+    from ltr.results.leaderboard import Leaderboard
     from ltr.storage.evaluation_records import MetricsRecord
     from ltr.storage.training_record import TrainingRecord
 
@@ -70,7 +71,7 @@ def gain_lines(record: "MetricsRecord", *, is_long: bool = False) -> list[str]:
     unit, texts = f"by {units_text(record)}: too few" if doubt_text(record) else "by trace", list[str]()
     for name, lead in leads(record).items():
         if is_long or name == record.best_baseline:
-            ends = between(lead.low, lead.high, DIFFERENCE.on_terminal)
+            ends = between(lead.low, lead.high, Kind.DIFFERENCE.on_terminal)
             texts.append(f"{lead_title(name, record)}: {lead.mean:+.3f} {ends} (95 %, {unit})")
     return [line for text in (*texts, left_out_text(record)) if text for line in wrapped(text)]
 
@@ -189,3 +190,13 @@ def _gap(training: "TrainingRecord") -> str:
         return f", {training.gap:.2g} above the optimum"
     bound = training.gap_bound
     return "" if bound is None else f", not proved to be the optimum; at most {bound:.2g} above it"
+
+
+def standings(board: "Leaderboard") -> list[str]:
+    """The leaderboard with its baselines, whether the first run is better than the second, and what failed."""
+    from ltr.reporting.leaderboard_table import candidates_text, standings_table, unseen_text, verdict
+
+    texts = [text for text in (candidates_text(board), unseen_text(board)) if text]
+    texts += [verdict(board)] if len(board.rows) > 1 else []
+    texts += [f"{row.run} failed: {row.error}" for row in board.rows if row.error is not None]
+    return [*table_lines(standings_table(board)), *(line for text in texts for line in wrapped(visible(text)))]

@@ -45,7 +45,7 @@ from ltr.cli.options import (
     refuse_both,
     samples_or_share,
 )
-from ltr.cli.output import Format, chosen_format, note, say, show_json, show_tsv, show_yaml, warn
+from ltr.cli.output import Format, note, show, show_yaml, warn
 from ltr.cli.progress import run_progress
 from ltr.errors import count
 from ltr.reporting.escaping import visible
@@ -172,17 +172,16 @@ def show_run(finished: "Finished", shown: Format | None, *, is_plain: bool, quie
     show_notes(finished, quiet=quiet)
     home, result = finished.directory, finished.result
     record = read_record(home / METRICS, MetricsRecord) if result is None else metrics_record(result.measured)
-    match chosen_format(shown):
-        case Format.JSON:
-            show_json({**flat(record), "run": str(home)})
-        case Format.TSV:
-            show_tsv(flat(record).items())
-        case Format.HUMAN if result is None:
-            from ltr.cli.leaderboard_lines import standings
-            from ltr.results.leaderboard import Entry, leaderboard
 
-            say(*standings(leaderboard([Entry(home.as_posix(), home, {})], home)))
-        case Format.HUMAN if verbose:
-            say(*run_lines(home, result, record, finished.seconds))
-        case Format.HUMAN:
-            say(*short_lines(home, result, record, finished.seconds, is_plain=is_plain))
+    def lines() -> list[str]:
+        if result is not None:
+            if verbose:
+                return run_lines(home, result, record, finished.seconds)
+            return short_lines(home, result, record, finished.seconds, is_plain=is_plain)
+        from ltr.cli.run_lines import standings
+        from ltr.results.leaderboard import Entry, leaderboard
+
+        return standings(leaderboard([Entry(home.as_posix(), home, {})], home))
+
+    fields = flat(record)
+    show(shown, {**fields, "run": str(home)}, fields.items(), lines)

@@ -1,14 +1,14 @@
 """ltr update: what became of served queries, learned from."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ltr.cli.options import Code, Graphs, Shown, Tools, Verbose
-from ltr.cli.output import Format, chosen_format, say, show_json, show_tsv, warn
+from ltr.cli.output import Format, chosen_format, show, warn
 from ltr.errors import count
-from ltr.reporting.escaping import visible
 from ltr.reporting.number_formats import signed, span
 
 if TYPE_CHECKING:
@@ -39,16 +39,18 @@ def update_command(
 
     told = [] if outcomes is None else list(read_outcomes(outcomes))
     refit = update(run, told, forget=forget or (), choose=choose, tools=tools, graphs=graphs)
-    SHOW[chosen_format(shown)](refit)
+    numbers, skipped = numbers_of(refit), refit.update.skipped
+    if chosen_format(shown) is Format.HUMAN:
+        warn(*(f"left out: {reason} ({number:,})" for reason, number in skipped.items()))
+    rows = {**numbers, "skipped": sum(skipped.values())}.items()
+    show(shown, {**numbers, "skipped": dict(skipped)}, rows, lambda: update_lines(refit))
 
 
-def show_update(refit: "Refit") -> None:
+def update_lines(refit: "Refit") -> Iterator[str]:
     """What was written, what was learned, and how the test queries moved."""
     update = refit.update
-    for reason, number in update.skipped.items():
-        warn(f"left out: {visible(reason)} ({number:,})")
     before = f", {update.known:,} known before" if update.known else ""
-    say(f"wrote {count(update.outcomes, 'outcome')}{before}; the run has {count(update.total, 'outcome')}")
+    yield f"wrote {count(update.outcomes, 'outcome')}{before}; the run has {count(update.total, 'outcome')}"
     kind = "tool" if update.at_once else "graph"
     for number, what in (
         (update.right, f"with the right {kind}"),
@@ -56,23 +58,23 @@ def show_update(refit: "Refit") -> None:
         (update.none, "where nothing offered was right: P(none) learns from them"),
     ):
         if number:
-            say(f"  {number:,} {what}")
-    say(f"  learned anew: {learned_text(refit)}")
+            yield f"  {number:,} {what}"
+    yield f"  learned anew: {learned_text(refit)}"
     settings = refit.settings
     if settings.look_old:
         chosen = f"settings were chosen on {settings.chosen_on:,} queries, and there are {settings.queries:,}"
-        say(f"  {chosen}, a quarter more: --choose chooses anew")
+        yield f"  {chosen}, a quarter more: --choose chooses anew"
     if update.corrected:
         queries = count(update.corrected, "corrected query", "corrected queries")
-        say(f"  the right {kind} is first for {update.first:,} of {queries}")
+        yield f"  the right {kind} is first for {update.first:,} of {queries}"
     if refit.moved is None:
-        say(f"  test queries: not measured, {refit.unmeasured}")
+        yield f"  test queries: not measured, {refit.unmeasured}"
         return
     moved, interval = refit.moved, refit.moved.interval
     sure = "" if interval.low is None or interval.high is None else f", 95 % {span(interval.low, interval.high)}"
     top1 = f"top-1 {moved.before:.3f} before, {moved.after:.3f} after ({signed(interval.mean)}{sure})"
     decided = f"; corrections decided {moved.decided:,}" if update.at_once else ""
-    say(f"  {count(moved.queries, 'test query', 'test queries')}: {top1}{decided}")
+    yield f"  {count(moved.queries, 'test query', 'test queries')}: {top1}{decided}"
 
 
 def learned_text(refit: "Refit") -> str:
@@ -103,16 +105,3 @@ def numbers_of(refit: "Refit") -> dict[str, Any]:
     test |= {} if moved is None else {"decided": moved.decided}
     interval = {} if moved is None else {"low": moved.interval.low, "high": moved.interval.high}
     return numbers | {f"test_{name}": value for name, value in (test | interval).items()}
-
-
-def show_update_json(refit: "Refit") -> None:
-    """One object."""
-    show_json({**numbers_of(refit), "skipped": dict(refit.update.skipped)})
-
-
-def show_update_tsv(refit: "Refit") -> None:
-    """A line a number."""
-    show_tsv({**numbers_of(refit), "skipped": sum(refit.update.skipped.values())}.items())
-
-
-SHOW = {Format.HUMAN: show_update, Format.JSON: show_update_json, Format.TSV: show_update_tsv}

@@ -8,7 +8,7 @@ import typer
 
 from ltr.cli.config_of_flags import configured
 from ltr.cli.options import Address, Code, EngineName, Graphs, ShardRows, Shown, Tools, Verbose, Workers, given_keys
-from ltr.cli.output import Format, chosen_format, emphasis, say, show_json, show_tsv
+from ltr.cli.output import emphasis, show
 from ltr.errors import DataError, UsageError, count
 from ltr.reporting.escaping import visible
 
@@ -41,8 +41,6 @@ def validate(
 
     Of samples: lines that cannot be used, leaks, overlap, degenerate groups. Of a run: whether it is whole.
     """
-    import msgspec
-
     from ltr.audit.sample_audit import audit_samples
     from ltr.engines.config import EngineConfig
     from ltr.files.crash_recovery import put_back
@@ -58,13 +56,7 @@ def validate(
         raise UsageError(f"{runs[0]}: a run is validated alone, without --against, --tools, --graphs or --shard-rows")
     else:
         report = directory_report(runs[0], engine_config, code or ())
-    match chosen_format(shown):
-        case Format.JSON:
-            show_json(msgspec.to_builtins(report))
-        case Format.TSV:
-            show_tsv([COLUMNS, *(cells(finding) for finding in report.findings)])
-        case Format.HUMAN:
-            say(*lines(report))
+    show(shown, report, [COLUMNS, *map(cells, report.findings)], lambda: lines(report))
     if report.counts["errors"]:
         raise DataError(f"{count(report.counts['errors'], 'error')} found")
     if strict and report.counts["warnings"]:

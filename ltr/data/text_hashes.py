@@ -1,11 +1,12 @@
 """Hashes of texts, the same anywhere: of 64 bits, and mixed with another number."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from ltr.arrays import BoolArray
 from ltr.files.table_keys import digests
 
 Hashes = npt.NDArray[np.uint64]
@@ -27,3 +28,13 @@ def mixed(values: Hashes) -> Hashes:
 def text_mark(text: str) -> str:
     """A short hash, which says of a text whether it is the same and nothing else."""
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def are_marked(texts: Sequence[str], marks: Collection[str]) -> BoolArray:
+    """Return whether the short hash of each text is among the marks.
+
+    >>> are_marked(["mail", "maps"], [text_mark("mail")]).tolist()
+    [True, False]
+    """
+    known = set(marks)
+    return np.array([text_mark(text) in known for text in texts], dtype=bool)

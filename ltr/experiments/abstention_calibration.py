@@ -62,7 +62,8 @@ def abstaining(
     if rule == RISK:
         threshold = risk_threshold(answers, level)
     else:
-        _, sure = at_temperature.first_of(train.candidates, scored.phi, scored.scores)
+        ranked = at_temperature.ranked(train.candidates, scored.phi, scored.scores)
+        sure = ranked.probabilities()[ranked.first]
         thresholds = fixed_thresholds(sure, level, answers.num_traces)
         threshold = precision_threshold(answers, level, thresholds, np.random.default_rng(seed))
     answered, draw = answers.answered(threshold), OneDraw.of(answers, threshold, rng)

@@ -11,7 +11,7 @@ from ltr.errors import count
 from ltr.evaluation.abstention_measures import measure_abstention, risk_over_coverage
 from ltr.experiments.abstention_calibration import MOST_NAMES, confident_answers
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.serving.router import Router
+from ltr.serving.router import UPDATED, Router
 from ltr.storage.abstain_rule import RISK, AbstainRule
 
 
@@ -25,14 +25,13 @@ def with_abstention(measured: EvaluatedRanking, router: Router, *, seed: int) ->
     if not len(answers.confidence):
         return measured
     _, confidence = router.first_choices(groups.candidates)
-    is_answered = np.array([not rule.abstains(value) for value in confidence.tolist()])
-    moved = () if router.feedback is None else ("outcomes have moved the weights since the calibration",)
+    moved = () if router.feedback is None else (UPDATED,)
     doubts = (*moved, *promise_warnings(rule, groups))
     of = measure_abstention(answers, rule.threshold, np.random.default_rng(seed))
     return replace(
         measured,
         abstention=replace(of, not_promised=doubts, promised=rule.level if rule.rule == RISK else None),
-        abstains=~is_answered,
+        abstains=rule.abstains(confidence),
         risk_coverage=risk_over_coverage(answers),
     )
 

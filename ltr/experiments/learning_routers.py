@@ -22,8 +22,8 @@ from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.serving import router as routers
 from ltr.serving import zero_shot
-from ltr.serving.background_work import BackgroundWork
 from ltr.serving.router import Router
+from ltr.serving.threads import BackgroundWork
 from ltr.storage.run_directory import CONFIG, refuse_taken, write_record
 from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord
 from ltr.storage.training_groups import Learned, write_learned

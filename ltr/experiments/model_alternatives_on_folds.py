@@ -8,6 +8,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig, encoder_name
 from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.data.distinct_tools import tools_to_rank
 from ltr.data.groups import Groups, select
 from ltr.data.previous_tools import past_of
 from ltr.data.splits import trace_digests
@@ -20,7 +21,6 @@ from ltr.experiments.model_alternatives import Alternative, Shape, default_of, p
 from ltr.experiments.negative_sampling import DRAWN, MOST_WHOLE, WHOLE, draw_negatives
 from ltr.experiments.past_from_own_choices import both_pasts
 from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.router_catalogue import tools_to_rank
 from ltr.experiments.sampling_correction import score_offset
 from ltr.experiments.shared_inputs import SharedInputs, choosing_folds
 from ltr.experiments.whole_catalogue_evaluation import is_short, on_all_tools

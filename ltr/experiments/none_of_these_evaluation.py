@@ -9,8 +9,8 @@ from ltr.data.groups import Groups, select
 from ltr.data.right_candidate_removal import removed
 from ltr.evaluation.none_of_these_measures import NoneQueries, measure_none
 from ltr.results.evaluated_ranking import EvaluatedRanking
-from ltr.serving.none_probability import none_probabilities
 from ltr.serving.router import Router
+from ltr.steps.none import none_probabilities
 from ltr.training.none_logit import NoneLogit
 from ltr.training.softmax import softmax
 
@@ -24,7 +24,7 @@ def with_none(measured: EvaluatedRanking, router: Router, *, seed: int) -> Evalu
     if router.none is None:
         return measured
     groups, threshold = measured.groups, measured.evaluation.rules.rel_threshold
-    p = router.none_probabilities(groups.candidates, measured.phi, measured.ranking.scores)
+    p = none_probabilities(router.none, router.names, groups.candidates, measured.phi, measured.ranking.scores)
     measured = replace(measured, none_probability=p)
     learned_from = NoneConfig(source=router.none.source, share=router.none.share)
     rest, none = groups, groups.none_groups

@@ -10,7 +10,7 @@ from ltr.config.run import RunConfig
 from ltr.data.groups import Groups
 from ltr.data.right_candidate_removal import removed
 from ltr.experiments.cross_fitted_scores import FoldModels, ScoredGroups
-from ltr.serving.none_logit_inputs import relevance_column, relevance_of, word_counts
+from ltr.steps.none import relevance_column, relevance_of, word_counts
 from ltr.training.none_logit import NoneLogit, none_inputs
 from ltr.training.none_logit_fit import NoneRows, fit_none
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig
+from ltr.data.distinct_tools import tools_to_rank
 from ltr.data.groups import Groups
 from ltr.data.previous_tools import past_of
 from ltr.encoders.registry import AUTO
@@ -25,7 +26,6 @@ from ltr.experiments.past_from_own_choices import rows_to_learn, with_own_past
 from ltr.experiments.progress import OnProgress, Step, silent
 from ltr.experiments.rankings_without_training import training_baselines
 from ltr.experiments.resolved_config import decided
-from ltr.experiments.router_catalogue import tools_to_rank
 from ltr.experiments.sampling_correction import score_offset
 from ltr.experiments.settings_choice_warnings import choice_warnings
 from ltr.experiments.shared_inputs import SharedInputs

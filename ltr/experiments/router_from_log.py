@@ -16,8 +16,10 @@ from ltr.audit.findings import AuditReport
 from ltr.audit.sample_audit import audit_samples
 from ltr.config.recipes import SPECIFICATION_RECIPE
 from ltr.config.run import load_config
+from ltr.data.candidates import Candidates
 from ltr.data.catalogues.tools import ToolCatalogue, foreign_catalogue, read_tools
 from ltr.data.data_frame_rows import Table, rows_of
+from ltr.data.distinct_tools import first_texts
 from ltr.data.groups import Groups, read_groups
 from ltr.data.importers import format_recognition
 from ltr.data.importers.import_samples import ImportSummary, import_samples
@@ -102,7 +104,7 @@ def init_from(
         groups = read_groups(samples)
         if tools is not None and (problem := foreign_catalogue(groups.candidates.name_texts, catalogue)):
             raise FileError(str(tools), problem)
-        texts = {**tools_of(groups), **catalogue} if has_texts(groups) else {}
+        texts = {**last_texts(groups.candidates), **catalogue} if has_texts(groups) else {}
         if texts:
             write_text(new / DATA / TOOLS, catalogue_text(texts))
         audit = audit_samples(samples, tools=new / DATA / TOOLS if texts else None)
@@ -193,13 +195,10 @@ def has_texts(groups: Groups) -> bool:
     return groups.candidates.kind == "tool" and groups.candidates.features is None
 
 
-def tools_of(groups: Groups) -> ToolCatalogue:
-    """Every tool of the groups, with the last text that it has there."""
-    candidates, texts = groups.candidates, dict[str, ToolText]()
-    for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
-        if any(candidates.tool_texts[text]) or candidates.name_texts[name] not in texts:
-            texts[candidates.name_texts[name]] = candidates.tool_texts[text]
-    return texts
+def last_texts(candidates: Candidates) -> dict[str, ToolText]:
+    """Return every tool with the last text that it has there."""
+    has_text = np.array([any(text) for text in candidates.tool_texts], dtype=bool)[candidates.texts]
+    return first_texts(candidates) | first_texts(candidates, np.flatnonzero(has_text)[::-1])
 
 
 def catalogue_text(tools: ToolCatalogue) -> str:

@@ -7,11 +7,11 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from ltr.arrays import FloatArray, distinct
+from ltr.arrays import FloatArray
 from ltr.config.run import RunConfig, feature_configs, nothing_to_choose
 from ltr.data.candidates import Past
 from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.groups import Groups
+from ltr.data.distinct_tools import first_texts, united
 from ltr.data.none_of_these_groups import answered
 from ltr.data.previous_tools import past_of
 from ltr.data.source_files import SourceFile
@@ -253,7 +253,7 @@ def summarised(shards: ColumnShards, engine: Engine = IN_PROCESS) -> Summary:
         are_wrong_first += part.wrong_first
         traces = sorted((*traces, *part.traces))[:MOST_MARKS]
         answers.update(part.answers)
-        tools |= {name: text for name, text in part.tools.items() if name not in tools}
+        tools = united((tools, part.tools))
         past = past or part.past
         uncorrected += part.uncorrected
     means = {
@@ -280,7 +280,7 @@ def _shard_summary(number: int, shards: ColumnShards) -> _ShardSummary | None:
         traces=trace_marks(candidates)[:MOST_MARKS],
         answers=answer_marks(groups),
         past=past_of(candidates),
-        tools=tools_of_shard(groups) if candidates.kind == "tool" else {},
+        tools=first_texts(candidates) if candidates.kind == "tool" else {},
         uncorrected=count_uncorrected(groups),
     )
 
@@ -304,13 +304,6 @@ def _shard_top1(number: int, shards: ColumnShards, uses: Counter[str]) -> tuple[
         return None
     columns = dict(zip(shards.features.names, groups.candidates.features.T, strict=True))
     return top1_sums(groups, columns, None, uses)
-
-
-def tools_of_shard(groups: Groups) -> ToolCatalogue:
-    """The tools of the groups, in order of their first rows, each with the text of that row."""
-    candidates = groups.candidates
-    rows = np.unique(distinct(candidates.names)[0]).tolist()
-    return {candidates.name_texts[candidates.names[row]]: candidates.tool_texts[candidates.texts[row]] for row in rows}
 
 
 def _test_shards(config: RunConfig, train: ColumnShards) -> tuple[ColumnShards | WholeGroups, tuple[SourceFile, ...]]:

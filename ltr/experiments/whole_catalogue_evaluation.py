@@ -9,6 +9,7 @@ from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
 from ltr.data.candidates import key_order, rows_repeated, tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups, select
 from ltr.errors import UsageError
 from ltr.evaluation.bootstrap import intervals, resampled_units
@@ -17,7 +18,7 @@ from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.evaluation.metrics.registry import on_catalogue
 from ltr.evaluation.ranking import rank
 from ltr.features.feature_context import StateMemo
-from ltr.features.precomputed_tables import Tables, ToolList
+from ltr.features.precomputed_tables import Tables
 from ltr.logs import stage
 from ltr.results.evaluated_ranking import CatalogueCounts, EvaluatedRanking
 from ltr.results.prompt_token_savings import PromptSums, added, tool_tokens

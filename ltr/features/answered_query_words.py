@@ -6,13 +6,13 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State, code_sums, most_frequent, used
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.features.clauses import Clauses, query_clauses
 from ltr.features.feature_context import Context
 from ltr.features.lexicon import Lexicon
 from ltr.features.option_ranges import Positive
-from ltr.features.precomputed_tables import ToolList
 from ltr.features.registry import feature
 from ltr.features.right_answers import right_answers
 from ltr.features.row_queries import row_queries

@@ -6,14 +6,14 @@ import numpy as np
 
 from ltr.arrays import FloatArray, State, chunks
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups
 from ltr.encoders.hashed_ngrams import BUCKETS, COUNTED, Counts, HashEncoder, counts
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
 from ltr.features.clauses import Clauses, query_clauses
-from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
 from ltr.features.graph_tables import graph_tables
-from ltr.features.precomputed_tables import ToolList
+from ltr.features.plain_tool_text import distinct_tools, plain_texts
 from ltr.features.registry import feature
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
@@ -65,7 +65,7 @@ def clause_grams(candidates: Candidates, context: Context) -> Counts:
 def tool_grams(tools: ToolList, state: State, context: Context) -> GramTable:
     """The n-grams of the text of each tool."""
     encoder = context.of_state(HashEncoder.restored, state)
-    return GramTable(encoder, ToolVectors.of(encoder.encode(tools.plain_texts, "document")))
+    return GramTable(encoder, ToolVectors.of(encoder.encode(plain_texts(tools), "document")))
 
 
 @feature("tool.char", "coop", fit=TOOL_GRAMS, prepare=tool_grams, title="letters shared with its text")

@@ -7,6 +7,7 @@ import numpy as np
 
 from ltr.arrays import Array, FloatArray, IntArray, State, offsets_of
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.protocol import Encoder
@@ -15,7 +16,6 @@ from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
 from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
 from ltr.features.feature_context import Context
 from ltr.features.lexicon import Lexicon
-from ltr.features.precomputed_tables import ToolList
 from ltr.features.presets import CORRECTIONS
 from ltr.features.registry import feature
 from ltr.features.ridge_equations import unit_rows

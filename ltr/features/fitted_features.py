@@ -8,13 +8,14 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList, tools_of_rows
 from ltr.data.schema import Kind
 from ltr.encoders.cached_encoder import CachedEncoder, encoded_lists
 from ltr.encoders.protocol import Encoder, Role
 from ltr.errors import DataError, UsageError
 from ltr.features.feature_context import Context, StateMemo, TextSource
 from ltr.features.lexicon import Lexicon
-from ltr.features.precomputed_tables import Tables, ToolList, tools_of_rows
+from ltr.features.precomputed_tables import Tables
 from ltr.features.registry import FEATURES, FeatureConfig, text_sources
 from ltr.features.state_learners import option_names
 from ltr.features.write_protection import write_protected

@@ -8,7 +8,6 @@ from ltr.arrays import Array, BoolArray, FloatArray, IntArray, Ragged, State, ch
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups, right_rows
 from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
-from ltr.features.edge_tables import EDGES, edge_keys, edge_table, spelled_edges, table_edges
 from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
 from ltr.features.feature_context import Context
 from ltr.features.graph_tables import graph_tables, right_graphs
@@ -17,7 +16,7 @@ from ltr.features.option_ranges import Positive
 from ltr.features.registry import feature
 from ltr.features.row_queries import query_texts, row_queries
 from ltr.features.state_learners import Counted
-from ltr.features.text_tables import names_table, positions
+from ltr.features.text_tables import EDGES, edge_keys, edge_table, names_table, positions, spelled_edges, table_edges
 from ltr.files.learned_state_types import Integers, Json, Offsets, Record, learns
 from ltr.files.mergeable_tables import Part, table
 from ltr.files.table_keys import digests, digests_of_bytes, halves, pairs, places

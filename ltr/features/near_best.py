@@ -9,12 +9,12 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, lengths_of
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList, tools_of_rows
 from ltr.data.groups import Groups
 from ltr.features.character_ngrams import TOOL_GRAMS, character_overlap, tool_grams
 from ltr.features.clauses import query_clauses
-from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
-from ltr.features.precomputed_tables import ToolList, tools_of_rows
+from ltr.features.plain_tool_text import distinct_tools, plain_texts
 from ltr.features.registry import Finish, feature
 from ltr.features.state_learners import Counted
 from ltr.features.tool_prototypes import clause_products, query_products, text_vectors
@@ -54,7 +54,7 @@ def cosine_beside_best(raw: FloatArray, offsets: IntArray, state: State | None) 
 
 def described(tools: ToolList) -> tuple[str, ...]:
     """Return all that is known of each tool: its name, description and inputs."""
-    texts = zip(tools.plain_texts, tools.texts, strict=True)
+    texts = zip(plain_texts(tools), tools.texts, strict=True)
     return tuple(f"{plain} {text.inputs}" if text.inputs else plain for plain, text in texts)
 
 

@@ -6,28 +6,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from ltr.arrays import IntArray, distinct
-from ltr.data.candidates import Candidates
-from ltr.data.tool_texts import ToolText
+from ltr.arrays import IntArray
 from ltr.features.feature_context import StateMemo
-from ltr.features.plain_tool_text import plain_tool_text
-
-
-@dataclass(frozen=True, slots=True)
-class ToolList:
-    """Tools that a feature prepares: distinct pairs of a name and a text, in no order that means anything."""
-
-    names: tuple[str, ...]
-    texts: "tuple[ToolText, ...]"
-
-    def part(self, first: int, last: int) -> "ToolList":
-        """Those of the places first:last."""
-        return ToolList(self.names[first:last], self.texts[first:last])
-
-    @property
-    def plain_texts(self) -> tuple[str, ...]:
-        """What learned features read of each."""
-        return tuple(plain_tool_text(name, text.description) for name, text in zip(self.names, self.texts, strict=True))
 
 
 class Table(Protocol):
@@ -36,15 +16,6 @@ class Table(Protocol):
     def extended(self, more: Self) -> Self:
         """The rows of this, then those of tools that came later."""
         ...
-
-
-def tools_of_rows(candidates: Candidates, context: object) -> tuple[ToolList, IntArray]:
-    """The distinct tools of the rows, and which of them each row has; for `Context.shared`."""
-    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
-    first, codes = distinct(pairs)
-    names, texts = np.divmod(pairs[first], max(len(candidates.tool_texts), 1))
-    names_of_tools = tuple(candidates.name_texts[name] for name in names.tolist())
-    return ToolList(names_of_tools, tuple(candidates.tool_texts[text] for text in texts.tolist())), codes
 
 
 @dataclass(frozen=True, slots=True)

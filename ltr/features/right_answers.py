@@ -6,9 +6,9 @@ import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.groups import Groups, right_rows
-from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
 from ltr.features.graph_tables import graph_tables
+from ltr.features.plain_tool_text import distinct_tools
 from ltr.features.row_queries import row_queries
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ltr.arrays import FloatArray, State, distinct
+from ltr.arrays import FloatArray, State
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import tools_of_rows
 from ltr.data.tool_texts import tool_text
 from ltr.features.feature_context import Context
 from ltr.features.registry import feature
@@ -16,11 +17,8 @@ from ltr.files.mergeable_tables import Part, texts_of
 
 def tool_texts(candidates: Candidates, context: object) -> RowTexts:
     """The texts of the rows' tools: texts for an encoder."""
-    pairs = candidates.names * len(candidates.tool_texts) + candidates.texts
-    first, codes = distinct(pairs)
-    names, texts = np.divmod(pairs[first], max(len(candidates.tool_texts), 1))
-    described = zip(names.tolist(), texts.tolist(), strict=True)
-    return RowTexts(tuple(tool_text(candidates.name_texts[n], *candidates.tool_texts[t]) for n, t in described), codes)
+    tools, codes = tools_of_rows(candidates)
+    return RowTexts(tuple(tool_text(name, *text) for name, text in zip(tools.names, tools.texts, strict=True)), codes)
 
 
 def mapped_cosines(candidates: Candidates, context: Context) -> FloatArray:

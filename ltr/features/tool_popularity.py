@@ -6,9 +6,9 @@ import numpy as np
 
 from ltr.arrays import FloatArray, State, code_sums
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups
 from ltr.features.feature_context import Context
-from ltr.features.precomputed_tables import ToolList
 from ltr.features.registry import feature
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table, place_of, spelled_table, table_texts

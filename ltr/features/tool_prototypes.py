@@ -4,15 +4,15 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State, code_sums
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups
 from ltr.encoders.vectors import StoredVectors, Vectors, stacked_rows, vectors_from
 from ltr.features.clauses import Clauses, query_clauses
-from ltr.features.distinct_tools import distinct_tools
 from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
 from ltr.features.feature_context import Context
 from ltr.features.graph_tables import graph_tables
 from ltr.features.option_ranges import Positive
-from ltr.features.precomputed_tables import ToolList
+from ltr.features.plain_tool_text import distinct_tools, plain_texts
 from ltr.features.registry import feature
 from ltr.features.right_answers import Answers, right_answers
 from ltr.features.row_queries import row_queries
@@ -150,7 +150,7 @@ def _products(clauses: Clauses, candidates: Candidates, context: Context) -> Flo
 
 def tool_vectors(tools: ToolList, state: State, context: Context, *, own: Positive = OWN_TEXT) -> ToolVectors:
     """The prototype of each tool."""
-    text_vectors = context.encoder.encode(tools.plain_texts, "document")
+    text_vectors = context.encoder.encode(plain_texts(tools), "document")
     codes = np.arange(len(tools.names))
     return ToolVectors.of(prototypes(state, tools.names, text_vectors, codes, context, own))
 
@@ -191,7 +191,7 @@ def whole_query_prototype(candidates: Candidates, state: State, context: Context
 
 def text_vectors(tools: ToolList, state: None, context: Context) -> ToolVectors:
     """The vector of the text of each tool."""
-    return ToolVectors.of(context.encoder.encode(tools.plain_texts, "document"))
+    return ToolVectors.of(context.encoder.encode(plain_texts(tools), "document"))
 
 
 @feature(

@@ -7,13 +7,13 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, Ragged, State, distinct, groups_of, offsets_of
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups, right_rows
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import vectors_from
 from ltr.features.encoder_revision import refuse_other_revision
 from ltr.features.feature_context import Context
-from ltr.features.precomputed_tables import ToolList
 from ltr.features.registry import feature
 from ltr.features.ridge_equations import LIKENESSES, ridge_left_out, ridge_state, unit_rows
 from ltr.features.right_answers import right_answers

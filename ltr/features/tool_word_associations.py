@@ -6,14 +6,14 @@ import numpy as np
 
 from ltr.arrays import FloatArray, Ragged, State, code_sums, most_frequent, used
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups
 from ltr.encoders.inverted_index import Postings
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
-from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
 from ltr.features.lexicon import Lexicon
 from ltr.features.linear_algebra import product
-from ltr.features.precomputed_tables import ToolList
+from ltr.features.plain_tool_text import distinct_tools, plain_texts
 from ltr.features.registry import feature
 from ltr.features.right_answers import right_answers
 from ltr.features.row_queries import row_queries
@@ -119,7 +119,7 @@ class TalkTable:
 def tool_words(tools: ToolList, state: State, context: Context) -> TalkTable:
     """The words of the text of each tool that stand in the state."""
     talk = context.of_state(Talk.of, state)
-    return TalkTable(talk, ToolVectors.of(_weighted(context.lexicon, tools.plain_texts, talk.said)))
+    return TalkTable(talk, ToolVectors.of(_weighted(context.lexicon, plain_texts(tools), talk.said)))
 
 
 @feature(

@@ -6,12 +6,12 @@ import numpy as np
 
 from ltr.arrays import FloatArray, Ragged, State, code_sums
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups
 from ltr.encoders.sparse_vectors import Sparse, sparse_rows
-from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
 from ltr.features.lexicon import Lexicon
-from ltr.features.precomputed_tables import ToolList
+from ltr.features.plain_tool_text import distinct_tools, plain_texts
 from ltr.features.registry import feature
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
@@ -147,7 +147,7 @@ class Bm25Table:
 
 def tool_bm25_words(tools: ToolList, state: State, context: Context) -> Bm25Table:
     """What each word of the text of each tool adds."""
-    return bm25_table(tools.plain_texts, state, context)
+    return bm25_table(plain_texts(tools), state, context)
 
 
 def bm25_table(texts: tuple[str, ...], state: State, context: Context) -> Bm25Table:

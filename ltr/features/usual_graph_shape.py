@@ -5,13 +5,22 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, State, code_sums, means
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups, right_rows
-from ltr.features.edge_tables import EDGES, edge_keys, edge_table, spelled_edges, table_edges
 from ltr.features.feature_context import Context
 from ltr.features.graph_tables import graph_tables, right_graphs
 from ltr.features.registry import feature
 from ltr.features.row_queries import row_queries
 from ltr.features.state_learners import Counted
-from ltr.features.text_tables import looked_up, names_table, spelled_table, table_texts
+from ltr.features.text_tables import (
+    EDGES,
+    edge_keys,
+    edge_table,
+    looked_up,
+    names_table,
+    spelled_edges,
+    spelled_table,
+    table_edges,
+    table_texts,
+)
 from ltr.files.learned_state_types import Integers, Json, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, table
 from ltr.files.table_keys import digests

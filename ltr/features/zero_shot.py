@@ -9,14 +9,15 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups
 from ltr.encoders.hashed_ngrams import COUNTED
 from ltr.features.character_ngrams import character_overlap, count_tool_grams, gram_state, tool_grams
 from ltr.features.clauses import query_clauses
-from ltr.features.distinct_tools import distinct_tools
 from ltr.features.feature_context import Context
 from ltr.features.near_best import LEAST, beside_best, count_descriptions, description_words
-from ltr.features.precomputed_tables import ToolList, all_extended
+from ltr.features.plain_tool_text import distinct_tools
+from ltr.features.precomputed_tables import all_extended
 from ltr.features.registry import Finish, feature
 from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table

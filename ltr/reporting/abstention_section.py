@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from ltr.errors import count
 from ltr.evaluation.abstention_measures import AbstentionMeasures
-from ltr.reporting.cell_formats import SHARE
 from ltr.reporting.charts import Words, curve, thinned
 from ltr.reporting.number_formats import share, span
 from ltr.reporting.page import Block, Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, Kind, Table
 from ltr.storage.abstain_rule import RISK, AbstainRule, promise
 from ltr.storage.run_contents import RunContents
 
@@ -68,10 +67,10 @@ def abstaining_section(run: RunContents) -> list[Section]:
     names = ("coverage", "risk", "error", "threshold")
     rows = list(zip(*(drawn.get(name, []) for name in names), strict=False))
     heads = (
-        Column("coverage", "answered", SHARE),
-        Column("risk", "of all answered wrongly", SHARE),
-        Column("error", "of the answered wrong", SHARE),
-        Column("threshold", "threshold", SHARE),
+        Column("coverage", "answered", Kind.SHARE),
+        Column("risk", "of all answered wrongly", Kind.SHARE),
+        Column("error", "of the answered wrong", Kind.SHARE),
+        Column("threshold", "threshold", Kind.SHARE),
     )
     words = Words(
         "Risk against coverage",

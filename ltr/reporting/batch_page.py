@@ -11,7 +11,7 @@ from ltr.reporting.leaderboard_table import lead_text, leaderboard_table, settin
 from ltr.reporting.metric_titles import title_of
 from ltr.reporting.number_formats import p_value, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, table_of
 from ltr.results.leaderboard import Leaderboard, Row
 
 
@@ -19,11 +19,7 @@ def batch_view(root: AnyPath, board: Leaderboard, made: str = "") -> Page:
     """The page of the batch in root: its leaderboard, and how sure the first is to be the best."""
     complete = [row for row in board.rows if row.error is None]
     failed = [row for row in board.rows if row.error is not None]
-    why = Table(
-        (Column("run", "run"), Column("error", "error")),
-        tuple((row.run, row.error) for row in failed),
-        "Why they failed",
-    )
+    why = table_of((Column("run", "run"), Column("error", "error")), failed, "Why they failed")
     sections = [
         Section("Conclusions", (Points(tuple(_conclusions(board, len(complete), len(failed)))),)),
         Section("Leaderboard", tuple(_leaderboard(board, complete))),

@@ -1,25 +1,27 @@
 """The page of a bench: quality, latency and cost of rerankers, and which of them nothing beats in all."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 
 from ltr.errors import count
-from ltr.reporting.cell_formats import DIFFERENCE, INTERVAL, MILLISECONDS, PROBABILITY, SHARE, WRITTEN, Bounds
 from ltr.reporting.charts import Estimate, PlotPoint, Words, estimates, estimates_table, front
 from ltr.reporting.number_formats import share, short
 from ltr.reporting.page import Block, Page, Points, Section, Text
 from ltr.reporting.reranker_tables import (
+    FRONT,
     NAME,
     by_latency,
     by_quality,
     cost_table,
     documents_text,
-    front_cell,
+    interval_column,
     latency_table,
+    quality_column,
     quality_table,
 )
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, Kind, Table, table_of
 from ltr.storage.bench_record import BenchRecord, MissingReranker, PairedTest
 
 
@@ -68,22 +70,15 @@ def _conclusions(bench: BenchRecord) -> Iterator[str]:
 def _front(bench: BenchRecord) -> Block:
     """Quality over latency, drawn; the table alone where nothing can be drawn."""
     deciding = bench.rules.deciding
-    columns = (
-        NAME,
-        Column("mean_ms", "mean ms", MILLISECONDS),
-        Column(deciding, deciding, SHARE),
-        Column(deciding, "95 %", INTERVAL),
-        Column("is_on_front", "front", WRITTEN),
-    )
-    rows, points = [], []
+    mean = Column("mean_ms", "mean ms", Kind.MILLISECONDS, value=attrgetter("latency.mean_ms"))
+    columns = (NAME, mean, quality_column(deciding), interval_column(deciding, "95 %"), FRONT)
+    table, points = table_of(columns, bench.rerankers, "Quality over latency"), []
     for reranker in bench.rerankers:
         quality, mean_ms = reranker.quality[deciding], reranker.latency.mean_ms
-        rows.append((reranker.name, mean_ms, quality.mean, Bounds(quality.low, quality.high), front_cell(reranker)))
         tip = f"{reranker.name}: {deciding} {share(quality.mean)}, {short(mean_ms)} ms"
         points.append(
             PlotPoint(reranker.name, mean_ms, quality.mean, quality.low, quality.high, reranker.is_on_front, tip)
         )
-    table = Table(columns, tuple(rows), "Quality over latency")
     references = [reranker.name for reranker in bench.rerankers if reranker.is_reference]
     beside = f" For reference only: {', '.join(references)}." if references else ""
     words = Words(
@@ -116,32 +111,24 @@ def _quality(bench: BenchRecord) -> Iterator[Block]:
 def _tests(comparisons: Sequence[PairedTest]) -> Table:
     """Every two rerankers, query by query."""
     columns = (
-        Column("rerankers", "rerankers"),
+        Column("rerankers", "rerankers", value="{0.a} against {0.b}".format),
         Column("metric", "metric"),
-        Column("difference", "difference", DIFFERENCE),
-        Column("", "95 %", INTERVAL),
-        Column("p", "p", PROBABILITY),
-        Column("p_holm", "Holm p", PROBABILITY),
+        Column("difference", "difference", Kind.DIFFERENCE),
+        Column("", "95 %", Kind.INTERVAL),
+        Column("p", "p", Kind.PROBABILITY),
+        Column("p_holm", "Holm p", Kind.PROBABILITY),
     )
-    rows = tuple(
-        (f"{test.a} against {test.b}", test.metric, test.difference, Bounds(test.low, test.high), test.p, test.p_holm)
-        for test in comparisons
-    )
-    return Table(columns, rows, "Paired tests")
+    return table_of(columns, comparisons, "Paired tests")
 
 
 def _missing(caption: str, missing: Sequence[MissingReranker]) -> Table:
-    return Table((NAME, Column("why", "why")), tuple((reranker.name, reranker.why) for reranker in missing), caption)
+    return table_of((NAME, Column("why", "why")), missing, caption)
 
 
 def _rules(bench: BenchRecord) -> Iterator[Block]:
     """What the rerankers are, and what the numbers rest on."""
-    columns = (NAME, Column("what", "what"), Column("revision", "revision"))
-    yield Table(
-        columns,
-        tuple((reranker.name, reranker.what, reranker.revision or None) for reranker in bench.rerankers),
-        "Rerankers",
-    )
+    revision = Column("revision", "revision", value=lambda reranker: reranker.revision or None)
+    yield table_of((NAME, Column("what", "what"), revision), bench.rerankers, "Rerankers")
     rules = msgspec.structs.asdict(bench.rules)
     evaluation = rules.pop("evaluation")
     rules = {"seed": bench.seed, **rules, "metrics": ", ".join(bench.rules.metrics)}

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ltr.reporting.cell_formats import AMOUNT, AMOUNT_INTERVAL, Bounds
 from ltr.reporting.number_formats import tick
 from ltr.reporting.page import Figure, Mark
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Bounds, Column, Kind, Table
 
 LARGEST_DRAWN, SMALLEST_DRAWN = 1e12, 1e-12  # what lies beyond is not drawn; the table has it
 TICKS = 5
@@ -218,9 +217,13 @@ def figure_of(words: Words, marks: Sequence[Mark], height: int, *, of: int = 0) 
 def estimates_table(caption: str, titles: Sequence[str], rows: Sequence[Estimate]) -> Table:
     """The numbers of a drawing of the rows; titles: of the row, of its value, and of the values beside it."""
     row, value, *others = titles
-    columns = [Column("row", row), Column("value", value, AMOUNT), Column("interval", "95 %", AMOUNT_INTERVAL)]
+    columns = [
+        Column("row", row),
+        Column("value", value, Kind.AMOUNT),
+        Column("interval", "95 %", Kind.AMOUNT_INTERVAL),
+    ]
     return Table(
-        (*columns, *(Column(other, other, AMOUNT) for other in others)),
+        (*columns, *(Column(other, other, Kind.AMOUNT) for other in others)),
         tuple(
             (drawn.label, drawn.value, Bounds(drawn.low, drawn.high), *(number for _, number in drawn.others))
             for drawn in rows

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ltr.errors import DataError, UsageError, count
-from ltr.reporting.cell_formats import COUNT, SHARE, WEIGHT, WRITTEN
 from ltr.reporting.charts import Estimate, Words, estimates, estimates_table
 from ltr.reporting.conclusions import doubt_text, lead_sentences
-from ltr.reporting.metric_differences_table import differences_table
-from ltr.reporting.metric_tables import interval_of
+from ltr.reporting.metric_tables import differences_table, interval_of
 from ltr.reporting.metric_titles import shown_baselines, title_of
 from ltr.reporting.number_formats import p_value, share, signed, span
 from ltr.reporting.page import Block, Page, Points, Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, Kind, Table, table_of
 from ltr.reporting.weights_and_curves import weight_or_curve
 from ltr.results.comparison import Comparison, RunComparison, compare
 from ltr.storage.run_contents import RunContents
@@ -85,8 +83,8 @@ def _metrics(runs: Sequence[RunContents]) -> Iterator[Block]:
     names = list(dict.fromkeys(name for run in runs for name in run.metrics.metrics))
     columns = (
         Column("run", "run"),
-        Column("num_queries", "queries", COUNT),
-        *(Column(name, title_of(name), SHARE) for name in names),
+        Column("num_queries", "queries", Kind.COUNT),
+        *(Column(name, title_of(name), Kind.SHARE) for name in names),
     )
     beside = _baselines(runs)
     ways = [*beside.items(), *((run.name, run.metrics.metrics) for run in runs)]
@@ -112,22 +110,17 @@ def changed_table(comparison: Comparison, run: RunComparison) -> Table:
     """The queries whose metric changed most, with what stood first before and after."""
     columns = (
         Column("query", "query"),
-        Column("change", title_of(comparison.changed_by), WRITTEN),
-        Column("baseline", f"first of {comparison.baseline}"),
-        Column("run", f"first of {run.run}"),
-        Column("right", "right"),
+        Column(
+            "change",
+            title_of(comparison.changed_by),
+            Kind.WRITTEN,
+            value=lambda query: f"{share(query.baseline_value)} → {share(query.value)}",
+        ),
+        Column("baseline_predicted_candidate", f"first of {comparison.baseline}"),
+        Column("predicted_candidate", f"first of {run.run}"),
+        Column("true_candidate", "right"),
     )
-    rows = tuple(
-        (
-            query.query,
-            f"{share(query.baseline_value)} → {share(query.value)}",
-            query.baseline_predicted_candidate,
-            query.predicted_candidate,
-            query.true_candidate,
-        )
-        for query in run.changed
-    )
-    return Table(columns, rows, f"{run.run} against {comparison.baseline}")
+    return table_of(columns, run.changed, f"{run.run} against {comparison.baseline}")
 
 
 def _tests(comparison: Comparison) -> list[Section]:
@@ -189,6 +182,6 @@ def _weights(runs: Sequence[RunContents]) -> Iterator[Block]:
     trainings = [run.model.training if run.model else TrainingRecord() for run in runs]
     names = list(dict.fromkeys(name for training in trainings for name in training.weights))
     if names:
-        columns = (Column("feature", "feature"), *(Column(run.path, run.name, WEIGHT) for run in runs))
+        columns = (Column("feature", "feature"), *(Column(run.path, run.name, Kind.WEIGHT) for run in runs))
         rows = tuple((name, *(weight_or_curve(training, name) for training in trainings)) for name in names)
         yield Table(columns, rows, "Weights as they multiply the features")

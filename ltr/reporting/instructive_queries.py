@@ -4,10 +4,9 @@ import math
 
 from ltr.errors import count
 from ltr.evaluation.baselines import baseline_title
-from ltr.reporting.cell_formats import DIFFERENCE, SHARE, WRITTEN
 from ltr.reporting.number_formats import NONE
 from ltr.reporting.page import Block, Folded, Section, Text
-from ltr.reporting.table import Column, Table, TableRow
+from ltr.reporting.table import Column, Kind, Table, TableRow
 from ltr.results.instructive_examples import RESCUED, WRONG
 from ltr.storage.evaluation_records import ExampleRecord
 from ltr.storage.run_contents import RunContents
@@ -82,11 +81,11 @@ def parts_of_scores(example: ExampleRecord) -> Table:
         rows.append((candidate.candidate, str(candidate.place), role, candidate.probability, *shown, others))
     columns = [
         Column("candidate", "candidate"),
-        Column("place", "place", WRITTEN),
+        Column("place", "place", Kind.WRITTEN),
         Column("role", "which is"),
-        Column("probability", "probability", SHARE),
-        *(Column(example.features[feature], example.features[feature], DIFFERENCE) for feature in widest),
-        Column("others", "others", DIFFERENCE),
+        Column("probability", "probability", Kind.SHARE),
+        *(Column(example.features[feature], example.features[feature], Kind.DIFFERENCE) for feature in widest),
+        Column("others", "others", Kind.DIFFERENCE),
     ]
     width = len(columns) if has_others else len(columns) - 1
     caption = f"{count(len(rows), 'candidate')} of {example.num_candidates}"

@@ -9,9 +9,9 @@ from ltr.files.path_arguments import AnyPath
 from ltr.reporting.batch_page import batch_view
 from ltr.reporting.escaping import in_markdown
 from ltr.reporting.leaderboard_table import leaderboard_table, verdict
+from ltr.reporting.lines import tsv_line
 from ltr.reporting.page import page_html
 from ltr.reporting.table import markdown_lines, tsv_rows
-from ltr.reporting.tsv_lines import tsv_line
 from ltr.results.leaderboard import JSON, MARKDOWN, TSV, Leaderboard
 from ltr.storage.run_directory import REPORT
 

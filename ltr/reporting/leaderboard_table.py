@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 
@@ -9,19 +10,15 @@ from ltr.errors import count
 from ltr.evaluation.baselines import ORACLE, baseline_title
 from ltr.evaluation.metrics.ranking_measures import TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE, on_catalogue
-from ltr.reporting.cell_formats import COUNT, INTERVAL, ROUNDED, SHARE, WRITTEN, Bounds
+from ltr.reporting.lines import shortened
 from ltr.reporting.metric_sentences import span_text
 from ltr.reporting.metric_titles import TITLES, WITHOUT_TRAINING, title_of
 from ltr.reporting.number_formats import between, fixed, listed, p_value, without_zero
-from ltr.reporting.table import Column, Medium, Table, TableRow, Value
-from ltr.reporting.text_alignment import shortened
+from ltr.reporting.table import Column, Kind, Medium, Table, TableRow, Value, table_of
 from ltr.results.flat_metrics import OVER_BEST
 from ltr.results.leaderboard import Leaderboard, Row
 
 LONGEST_NAME = 40
-IN_FILES, ON_PAGES = frozenset({Medium.TSV}), frozenset({Medium.PAGE})
-ON_TERMINAL, WIDE = frozenset({Medium.TERMINAL}), frozenset({Medium.TSV, Medium.PAGE})
-EVERYWHERE = frozenset(Medium)
 
 
 def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
@@ -31,41 +28,42 @@ def leaderboard_table(board: Leaderboard, rows: Sequence[Row]) -> Table:
     served = on_catalogue(board.metric)
     is_elsewhere = any(row.directory != row.run for row in rows)
     columns = (
-        Column("place", "place", COUNT, WIDE),
+        Column("place", "place", Kind.COUNT, Medium.WIDE),
         Column("run", "run"),
-        Column("status", "status", media=IN_FILES),
-        Column("split", "split", media=WIDE),
-        Column("queries", "queries", WRITTEN, ON_TERMINAL),
-        *(Column(path, path, media=WIDE) for path in paths),
-        *(Column(name, title_of(name), SHARE, EVERYWHERE if _is_brief(name, board, names) else WIDE) for name in names),
-        *([Column("", CATALOGUE, SHARE, ON_TERMINAL)] if served in names else []),
-        Column("num_queries", "queries", COUNT, WIDE),
-        Column("candidates_median", "candidates a query", ROUNDED, WIDE),
-        Column("candidates_least", "at least", COUNT, WIDE),
-        Column("candidates_most", "at most", COUNT, WIDE),
-        Column("known_top1", "top-1, right tool known", SHARE, WIDE),
-        Column("unseen_top1", "top-1, unseen", SHARE, WIDE),
-        Column("num_unseen", "unseen", COUNT, WIDE),
-        Column("", f"95 % {title_of(board.metric)}", INTERVAL),
-        Column(OVER_BEST, "top-1 over best", WRITTEN, ON_TERMINAL | ON_PAGES),
-        Column("error", "error", media=IN_FILES),
-        Column("directory", "directory", media=ON_PAGES if is_elsewhere else frozenset()),
+        Column("status", "status", media=Medium.TSV),
+        Column("split", "split", media=Medium.WIDE),
+        Column("queries", "queries", Kind.WRITTEN, Medium.TERMINAL, value=_measured),
+        *(Column(path, path, media=Medium.WIDE, value=partial(_setting, path)) for path in paths),
+        *(
+            _metric(name, title_of(name), Medium.EVERYWHERE if _is_brief(name, board, names) else Medium.WIDE)
+            for name in names
+        ),
+        *([replace(_metric(served, CATALOGUE, Medium.TERMINAL), key="")] if served in names else []),
+        Column("num_queries", "queries", Kind.COUNT, Medium.WIDE),
+        Column("candidates_median", "candidates a query", Kind.ROUNDED, Medium.WIDE),
+        Column("candidates_least", "at least", Kind.COUNT, Medium.WIDE),
+        Column("candidates_most", "at most", Kind.COUNT, Medium.WIDE),
+        Column("known_top1", "top-1, right tool known", Kind.SHARE, Medium.WIDE),
+        Column("unseen_top1", "top-1, unseen", Kind.SHARE, Medium.WIDE),
+        Column("num_unseen", "unseen", Kind.COUNT, Medium.WIDE),
+        Column("", f"95 % {title_of(board.metric)}", Kind.INTERVAL),
+        Column(OVER_BEST, "top-1 over best", Kind.WRITTEN, Medium.SHOWN, value=lead_text),
+        Column("error", "error", media=Medium.TSV),
+        Column("directory", "directory", media=Medium.PAGE if is_elsewhere else Medium.NOWHERE),
     )
-    lines: list[TableRow] = []
-    for row in rows:
-        measured = "failed" if row.error is not None else f"{row.num_queries or 0:,} {row.split}"
-        lines.append(
-            (
-                *(row.place, row.run, row.status, row.split, measured),
-                *(setting_text(row.sweep[path]) if path in row.sweep else None for path in paths),
-                *(row.metrics.get(name) for name in names),
-                *([row.metrics.get(served)] if served in names else []),
-                *(row.num_queries, row.candidates_median, row.candidates_least, row.candidates_most),
-                *(row.known_top1, row.unseen_top1, row.num_unseen),
-                *(Bounds(row.low, row.high), lead_text(row), row.error, row.directory),
-            )
-        )
-    return Table(columns, tuple(lines), "Runs, the best first", marked=frozenset({0}))
+    return table_of(columns, rows, "Runs, the best first", marked={0})
+
+
+def _metric(name: str, title: str, media: Medium) -> Column:
+    return Column(name, title, Kind.SHARE, media, value=lambda row: row.metrics.get(name))
+
+
+def _setting(path: str, row: Row) -> str | None:
+    return setting_text(row.sweep[path]) if path in row.sweep else None
+
+
+def _measured(row: Row) -> str:
+    return "failed" if row.error is not None else f"{row.num_queries or 0:,} {row.split}"
 
 
 def candidates_text(board: Leaderboard) -> str:

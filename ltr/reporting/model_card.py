@@ -2,12 +2,11 @@
 
 from ltr.errors import count
 from ltr.reporting.abstention_section import rule_texts
-from ltr.reporting.cell_formats import LOSS, WEIGHT, WRITTEN
 from ltr.reporting.conclusions import conclusions
 from ltr.reporting.none_of_these_section import none_learned
 from ltr.reporting.page import Block, Page, Points, Section, Text, page_markdown
 from ltr.reporting.run_page import facts, measured_on
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, Kind, Table
 from ltr.reporting.weights_and_curves import weight_or_curve
 from ltr.storage.model_file import ModelRecord
 from ltr.storage.run_contents import RunContents
@@ -24,7 +23,11 @@ LIMITS = (
 
 def card(run: RunContents) -> str:
     """The card of the run's model."""
-    headline = (Column("metric", "metric"), Column("value", "value", WRITTEN), Column("interval", "interval", WRITTEN))
+    headline = (
+        Column("metric", "metric"),
+        Column("value", "value", Kind.WRITTEN),
+        Column("interval", "interval", Kind.WRITTEN),
+    )
     files = tuple(f"{file.path}, {file.bytes:,} bytes, sha256 {file.sha256}" for file in run.record.inputs)
     warnings = (*run.record.warnings, *(run.model.training.warnings if run.model else ()))
     nothing = "Validation found nothing." if run.is_recorded else "Not recorded."
@@ -58,8 +61,8 @@ def _model(model: ModelRecord, seed: int) -> tuple[Block, ...]:
     training = model.training
     columns = (
         Column("feature", "feature"),
-        Column("weight", "weight", WEIGHT),
-        Column("loss_without", "loss without", LOSS),
+        Column("weight", "weight", Kind.WEIGHT),
+        Column("loss_without", "loss without", Kind.LOSS),
     )
     rows = tuple(
         (name, weight_or_curve(training, name), record.loss_without) for name, record in training.weights.items()

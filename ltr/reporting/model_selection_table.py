@@ -1,16 +1,14 @@
 """What folds chose for the recommended recipe: the choice in a sentence, and every alternative in a table."""
 
-from ltr.reporting.cell_formats import DIFFERENCE, INTERVAL, SHARE, Bounds, Kind
 from ltr.reporting.page import Block, Text
-from ltr.reporting.table import Column, Table
-from ltr.storage.training_record import RecommendedChoiceRecord
+from ltr.reporting.table import Bounds, Column, Kind, Table, Value, table_of
+from ltr.storage.training_record import AlternativeRecord, RecommendedChoiceRecord
 
 CAPTION = (
     "Alternatives on traces left out, and the difference of their MRR to that of the chosen one; of a query with "
     "several right answers the average precision counts; "
     "lines: a weight for each column, knots: a curve for each, products: each two columns multiplied too"
 )
-FOUR_DIGITS = Kind("{:.4f}".format, "{:.4f}".format)  # losses that are compared with each other
 
 
 def choice_text(choice: RecommendedChoiceRecord) -> str:
@@ -35,22 +33,23 @@ def choice_headline(choice: RecommendedChoiceRecord) -> str:
 
 def alternatives_table(choice: RecommendedChoiceRecord) -> Table:
     """Each alternative from simple to rich, with its loss, Top-1 and MRR, and the paired interval of the MRR."""
+    chosen = [place for place, way in enumerate(choice.alternatives) if way.title == choice.chosen]
+
+    def difference(way: AlternativeRecord) -> Value:
+        return "chosen" if way.title == choice.chosen else way.difference
+
+    def interval(way: AlternativeRecord) -> Value:
+        return None if way.title == choice.chosen else Bounds(way.low, way.high)
+
     columns = (
-        Column("alternative", "alternative"),
-        Column("loss", "loss", FOUR_DIGITS),
-        Column("top1_accuracy", "top-1", SHARE),
-        Column("mrr", "MRR", SHARE),
-        Column("difference", "difference", DIFFERENCE),
-        Column("", "95 %, by trace", INTERVAL),
+        Column("title", "alternative"),
+        Column("loss", "loss", Kind.NEAR_LOSS),
+        Column("top1_accuracy", "top-1", Kind.SHARE),
+        Column("mrr", "MRR", Kind.SHARE),
+        Column("difference", "difference", Kind.DIFFERENCE, value=difference),
+        Column("", "95 %, by trace", Kind.INTERVAL, value=interval),
     )
-    rows = tuple(
-        (way.title, way.loss, way.top1_accuracy, way.mrr, "chosen", Bounds(None, None))
-        if way.title == choice.chosen
-        else (way.title, way.loss, way.top1_accuracy, way.mrr, way.difference, Bounds(way.low, way.high))
-        for way in choice.alternatives
-    )
-    chosen = (place for place, way in enumerate(choice.alternatives) if way.title == choice.chosen)
-    return Table(columns, rows, CAPTION, marked=frozenset(chosen))
+    return table_of(columns, choice.alternatives, CAPTION, marked=chosen)
 
 
 def alternatives_blocks(choice: RecommendedChoiceRecord | None) -> list[Block]:

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from ltr.errors import count
 from ltr.evaluation.none_of_these_measures import NoneMeasures
-from ltr.reporting.cell_formats import WEIGHT
 from ltr.reporting.number_formats import share
 from ltr.reporting.page import Block, Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, Kind, Table
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.model_file import ModelRecord
 from ltr.training.none_logit import INPUTS, RELEVANCE, NoneLogit
@@ -49,8 +48,8 @@ def none_section(model: ModelRecord | None, metrics: MetricsRecord) -> list[Sect
     errors = none.standard_errors or (None,) * len(names)
     columns = (
         Column("input", "input"),
-        Column("b", "b", WEIGHT),
-        Column("error", "standard error", WEIGHT),
+        Column("b", "b", Kind.WEIGHT),
+        Column("error", "standard error", Kind.WEIGHT),
     )
     table = Table(columns, tuple(zip(names, none.b, errors, strict=True)), "The logit of none")
     why = f"No standard errors: {none.no_errors}." if none.no_errors else "Standard errors are by trace, given w."

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ltr.reporting.escaping import in_html, in_markdown
-from ltr.reporting.table import Medium, Table, markdown_lines, written_cells
+from ltr.reporting.table import Kind, Medium, Table, markdown_lines, written_cells
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -147,7 +147,7 @@ def template_text(name: str) -> str:
 
 def page_table(table: Table) -> PageTable:
     """The table as it is written in HTML."""
-    is_text = [column.kind.is_text for column in table.columns if Medium.PAGE in column.media]
+    is_text = [column.kind is Kind.TEXT for column in table.columns if Medium.PAGE in column.media]
     named_by = is_text.index(True) if True in is_text else 0
     heads, *rows = written_cells(table, Medium.PAGE)
     return PageTable([*is_text[:named_by], True, *is_text[named_by + 1 :]], named_by, heads, rows)

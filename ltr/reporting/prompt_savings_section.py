@@ -1,9 +1,8 @@
 """What a router saves of a prompt, on a page: a curve over k."""
 
-from ltr.reporting.cell_formats import COUNT, ROUNDED, SHARE
 from ltr.reporting.charts import Words, curve
 from ltr.reporting.page import Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, Kind, Table
 from ltr.results.prompt_token_savings import PROMPT, RULE
 from ltr.storage.run_contents import RunContents
 
@@ -19,10 +18,10 @@ def prompt_section(run: RunContents) -> list[Section]:
     of = "of the list of each query" if catalogue is None else f"of all {catalogue:,} tools of the catalogue"
     table = Table(
         (
-            Column("k", "first k", COUNT),
-            Column("right", "right tool there", SHARE),
-            Column("tokens", "tokens", ROUNDED),
-            Column("saved", "tokens saved", SHARE),
+            Column("k", "first k", Kind.COUNT),
+            Column("right", "right tool there", Kind.SHARE),
+            Column("tokens", "tokens", Kind.ROUNDED),
+            Column("saved", "tokens saved", Kind.SHARE),
         ),
         tuple((int(k), right, tokens, 1 - tokens / whole) for k, right, tokens in rows),
         "The first k tools in the prompt",

@@ -5,11 +5,10 @@ from collections import Counter
 from typing import NamedTuple
 
 from ltr.errors import count
-from ltr.reporting.cell_formats import COUNT, ROUNDED, SHARE
 from ltr.reporting.charts import PlotPoint, Words, columns, diagonal
 from ltr.reporting.number_formats import share
 from ltr.reporting.page import Figure, Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, Kind, Table
 from ltr.storage.run_contents import RunContents
 
 LAST = 10  # ranks beyond it share a column
@@ -64,7 +63,7 @@ def ranks(run: RunContents) -> Figure | None:
         "Rank of the right candidate",
         "How many queries have their best right candidate at each rank; none: no candidate is right.",
         Table(
-            (Column("rank", "rank"), Column("queries", "queries", COUNT), Column("share", "share", SHARE)),
+            (Column("rank", "rank"), Column("queries", "queries", Kind.COUNT), Column("share", "share", Kind.SHARE)),
             tuple((label, counted[label], counted[label] / total) for label in labels),
             "Queries by the rank of the best right candidate",
         ),
@@ -80,9 +79,9 @@ def reliability(run: RunContents) -> Figure | None:
         return None
     heads = (
         Column("bin", "probability"),
-        Column("probability", "mean", SHARE),
-        Column("right", "share right", SHARE),
-        Column("count", "queries", ROUNDED),
+        Column("probability", "mean", Kind.SHARE),
+        Column("right", "share right", Kind.SHARE),
+        Column("count", "queries", Kind.ROUNDED),
     )
     words = Words(
         "Probability and truth of the first choice",

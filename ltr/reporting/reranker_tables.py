@@ -1,25 +1,13 @@
 """Rerankers beside each other: quality, latency and cost."""
 
 from collections.abc import Sequence
+from functools import partial
+from operator import attrgetter
 
 from ltr.errors import count
-from ltr.reporting.cell_formats import (
-    BALANCE,
-    COUNT,
-    INTERVAL,
-    MILLISECONDS,
-    PRICE,
-    ROUNDED,
-    SHARE,
-    WRITTEN,
-    Bounds,
-    Guess,
-)
-from ltr.reporting.table import Column, Medium, Table, Value
+from ltr.reporting.table import Bounds, Column, Guess, Kind, Medium, Table, Value, table_of
 from ltr.storage.bench_record import BenchRecord, RerankerResult
 
-NAME = Column("reranker", "reranker")
-WIDE = frozenset({Medium.TSV, Medium.PAGE})
 TIMES = {"mean_ms": "mean", "std_ms": "std", "p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99"}
 FIELDS = {  # of the tables of a bench, which stand beside each other: a metric of such a name is renamed
     *("reranker", "mean_ms", "std_ms", "p50_ms", "p95_ms", "p99_ms", "n"),
@@ -29,64 +17,72 @@ FIELDS = {  # of the tables of a bench, which stand beside each other: a metric 
 PRICES = {"total": "total", "per_query": "per query", "per_document": "per document"}
 
 
+def front_cell(reranker: RerankerResult) -> str | None:
+    """Whether no reranker is better in one respect and as good in the others; nothing of a reference."""
+    return "yes" if reranker.is_on_front else None if reranker.is_reference else "no"
+
+
+NAME = Column("reranker", "reranker", value=attrgetter("name"))
+FRONT = Column("is_on_front", "front", Kind.WRITTEN, value=front_cell)
+
+
 def quality_table(bench: BenchRecord, rerankers: Sequence[RerankerResult]) -> Table:
     """Every metric with its interval; a terminal has room for the interval of the deciding one."""
-    names, deciding = bench.rules.metrics, bench.rules.deciding
     columns = [NAME]
-    for name in names:
+    for name in bench.rules.metrics:
         key = f"metric:{name}" if name in FIELDS else name
-        columns += [Column(key, name, SHARE), Column(key, "95 %", INTERVAL, WIDE)]
-    columns.append(Column(deciding, f"95 % of {deciding}", INTERVAL, frozenset({Medium.TERMINAL})))
-    rows = []
-    for reranker in rerankers:
-        values: list[Value] = [reranker.name]
-        for name in names:
-            quality = reranker.quality[name]
-            values += [quality.mean, Bounds(quality.low, quality.high)]
-        best = reranker.quality[deciding]
-        rows.append((*values, Bounds(best.low, best.high)))
-    return Table(tuple(columns), tuple(rows), "Quality with 95 % intervals", corner="quality")
+        columns += [quality_column(name, key=key), interval_column(name, "95 %", Medium.WIDE, key=key)]
+    deciding = bench.rules.deciding
+    columns.append(interval_column(deciding, f"95 % of {deciding}", Medium.TERMINAL))
+    return table_of(columns, rerankers, "Quality with 95 % intervals", corner="quality")
+
+
+def quality_column(metric: str, *, key: str = "") -> Column:
+    """The mean of a metric."""
+    return Column(key or metric, metric, Kind.SHARE, value=lambda reranker: reranker.quality[metric].mean)
+
+
+def interval_column(metric: str, title: str, media: Medium = Medium.EVERYWHERE, *, key: str = "") -> Column:
+    """The interval of a metric."""
+
+    def ends(reranker: RerankerResult) -> Bounds:
+        return Bounds(reranker.quality[metric].low, reranker.quality[metric].high)
+
+    return Column(key or metric, title, Kind.INTERVAL, media, value=ends)
 
 
 def latency_table(rerankers: Sequence[RerankerResult]) -> Table:
     """Milliseconds a query; a percentile of too few times is a guess."""
     columns = (
         NAME,
-        *(Column(key, title, MILLISECONDS) for key, title in TIMES.items()),
-        Column("n", "n", COUNT, WIDE),
-        Column("cold_start_ms", "cold start", MILLISECONDS),
-        Column("documents_per_second", "docs/s", ROUNDED),
-        Column("peak_memory_mb", "MB", ROUNDED),
+        *(Column(key, title, Kind.MILLISECONDS, value=partial(_time, key)) for key, title in TIMES.items()),
+        Column("n", "n", Kind.COUNT, Medium.WIDE, value=attrgetter("latency.n")),
+        Column("cold_start_ms", "cold start", Kind.MILLISECONDS),
+        Column("documents_per_second", "docs/s", Kind.ROUNDED),
+        Column("peak_memory_mb", "MB", Kind.ROUNDED),
     )
-    rows = []
-    for reranker in rerankers:
-        times = {key: getattr(reranker.latency, key) for key in TIMES}
-        times |= {key: Guess(times[key]) for key in reranker.latency.too_few if key in times}
-        rest = (reranker.cold_start_ms, reranker.documents_per_second, reranker.peak_memory_mb)
-        rows.append((reranker.name, *times.values(), reranker.latency.n, *rest))
-    return Table(columns, tuple(rows), "Milliseconds a query, one after the other", corner="latency, ms")
+    return table_of(columns, rerankers, "Milliseconds a query, one after the other", corner="latency, ms")
+
+
+def _time(key: str, reranker: RerankerResult) -> Value:
+    time = getattr(reranker.latency, key)
+    return Guess(time) if key in reranker.latency.too_few else time
 
 
 def cost_table(bench: BenchRecord, rerankers: Sequence[RerankerResult]) -> Table:
     """The cost by the declared prices, the balance, and who is on the front; a reference takes no part in it."""
     columns = (
         NAME,
-        *(Column(key, title, PRICE) for key, title in PRICES.items()),
-        Column("balance", "balance", BALANCE),
-        Column("is_on_front", "front", WRITTEN),
+        *(Column(key, title, Kind.PRICE, value=partial(_price, key)) for key, title in PRICES.items()),
+        Column("balance", "balance", Kind.BALANCE),
+        FRONT,
     )
-    rows = []
-    for reranker in rerankers:
-        cost = reranker.cost
-        prices = (cost.total, cost.per_query, cost.per_document) if cost else (None, None, None)
-        rows.append((reranker.name, *prices, reranker.balance, front_cell(reranker)))
     caption = f"Cost by declared prices; balance is {bench.rules.deciding} / (mean latency in seconds · cost_weight)"
-    return Table(columns, tuple(rows), caption, corner="cost")
+    return table_of(columns, rerankers, caption, corner="cost")
 
 
-def front_cell(reranker: RerankerResult) -> str | None:
-    """Whether no reranker is better in one respect and as good in the others; nothing of a reference."""
-    return "yes" if reranker.is_on_front else None if reranker.is_reference else "no"
+def _price(key: str, reranker: RerankerResult) -> Value:
+    return getattr(reranker.cost, key) if reranker.cost else None
 
 
 def by_quality(bench: BenchRecord) -> list[RerankerResult]:

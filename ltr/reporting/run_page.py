@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from ltr.errors import count
 from ltr.evaluation.baselines import BASELINES, BEST_FEATURE, ORACLE, RANDOM, baseline_title
 from ltr.reporting.abstention_section import abstaining_section
-from ltr.reporting.cell_formats import COUNT, Bounds
 from ltr.reporting.charts import Estimate, Words, estimates
 from ltr.reporting.conclusions import conclusions, units_text
 from ltr.reporting.instructive_queries import instructive_section
@@ -17,7 +16,7 @@ from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
 from ltr.reporting.prompt_savings_section import prompt_section
 from ltr.reporting.ranks_and_calibration_section import calibration_section
-from ltr.reporting.table import Column, Table, Value
+from ltr.reporting.table import Bounds, Column, Kind, Table, table_of
 from ltr.reporting.tool_tables import tools_section
 from ltr.reporting.training_section import learning_section
 from ltr.reporting.weights_and_curves import weights_section
@@ -134,9 +133,8 @@ def _rules(record: MetricsRecord) -> Iterator[str]:
 def _provenance(run: RunContents) -> Iterator[Block]:
     """What went in, and with what it was computed."""
     if run.record.inputs:
-        columns = (Column("file", "file"), Column("bytes", "bytes", COUNT), Column("sha256", "sha256"))
-        files: tuple[tuple[Value, ...], ...] = tuple((file.path, file.bytes, file.sha256) for file in run.record.inputs)
-        yield Table(columns, files, "Files that were read")
+        columns = (Column("path", "file"), Column("bytes", "bytes", Kind.COUNT), Column("sha256", "sha256"))
+        yield table_of(columns, run.record.inputs, "Files that were read")
     facts: dict[str, object] = {"seed": run.record.seed if run.is_recorded else None}
     if run.model:
         encoder = run.model.encoder

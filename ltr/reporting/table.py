@@ -1,39 +1,109 @@
-"""One table of values, and its four forms: lines of a terminal, TSV, Markdown, and the cells of a page."""
+"""A table is declared once, a column for each value of an item; and its four forms: terminal, TSV, Markdown, a page."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, ClassVar
+from enum import Enum, Flag, auto
+from functools import partial
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple
 
-from ltr.reporting.cell_formats import TEXT, Bounds, Guess, Kind
 from ltr.reporting.escaping import in_markdown
-from ltr.reporting.number_formats import NO_NUMBER, NONE
-from ltr.reporting.text_alignment import aligned, width_of
+from ltr.reporting.lines import aligned, width_of
+from ltr.reporting.number_formats import (
+    NO_NUMBER,
+    NONE,
+    between,
+    milliseconds,
+    p_value,
+    share,
+    short,
+    signed,
+    span,
+    weight,
+    without_zero,
+)
+
+
+class Bounds(NamedTuple):
+    """The two ends of an interval; None where a single unit has none."""
+
+    low: float | None
+    high: float | None
+
+
+class Guess(NamedTuple):
+    """A number that rests on too little."""
+
+    value: float
+
+
+def _between(written: Callable[[float], str], ends: Bounds) -> str:
+    return between(ends.low, ends.high, written)
+
+
+def _span(written: Callable[[float | None], str], ends: Bounds) -> str:
+    return span(ends.low, ends.high, written)
+
+
+class Kind(Enum):
+    """What a column holds: how its values are written on a terminal, and on a page."""
+
+    TEXT = str, str
+    WRITTEN = "{}".format, str  # what was written before: a number among numbers of other kinds, to the right
+    COUNT = "{:,}".format, "{:,}".format
+    ROUNDED = "{:,.0f}".format, "{:,.0f}".format
+    SHARE = "{:.3f}".format, share
+    DIFFERENCE = "{:+.3f}".format, signed
+    EFFECT = "{:+.2f}".format, signed
+    PROBABILITY = p_value, p_value  # of a test
+    SCORE = "{:.3f}".format, short
+    AMOUNT = "{:.4g}".format, short
+    LOSS = "{:.4f}".format, short
+    NEAR_LOSS = "{:.4f}".format, "{:.4f}".format  # losses that are compared with each other
+    Z = "{:.1f}".format, short
+    WEIGHT = weight, short
+    MILLISECONDS = milliseconds, short
+    BALANCE = "{:,.4g}".format, short
+    PRICE = "{:.6f}".format, short
+    INTERVAL = partial(_between, without_zero), partial(_span, share)
+    WEIGHT_INTERVAL = partial(_between, weight), partial(_span, short)
+    AMOUNT_INTERVAL = partial(_between, "{:.4g}".format), partial(_span, short)
+
+    def __init__(self, on_terminal: Callable[[Any], str], on_page: Callable[[Any], str]) -> None:
+        self.on_terminal, self.on_page = on_terminal, on_page
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether its values are Bounds: two cells in a file."""
+        return self in (Kind.INTERVAL, Kind.WEIGHT_INTERVAL, Kind.AMOUNT_INTERVAL)
+
 
 Value = str | int | float | Bounds | Guess | None
 TableRow = tuple[Value, ...]
 
 
-class Medium(Enum):
+class Medium(Flag):
     """Where a table is shown."""
 
-    TERMINAL = "terminal"
-    TSV = "tsv"
-    PAGE = "page"  # in HTML and in Markdown
-
-
-EVERYWHERE = frozenset(Medium)
+    TERMINAL = auto()
+    TSV = auto()
+    PAGE = auto()  # in HTML and in Markdown
+    WIDE = TSV | PAGE
+    SHOWN = TERMINAL | PAGE
+    EVERYWHERE = TERMINAL | TSV | PAGE
+    NOWHERE = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What the values below it are, how they are written, and where they are shown."""
+    """What the values below it are, how they are read of an item, how they are written, and where they are shown."""
 
     key: str  # in TSV; an interval has two columns there, KEY.low and KEY.high
     title: str
-    kind: Kind = TEXT
-    media: frozenset[Medium] = EVERYWHERE
+    kind: Kind = Kind.TEXT
+    media: Medium = Medium.EVERYWHERE
     brief: str = ""  # the title where there is little room
+    value: Callable[[Any], Value] | None = None  # of an item; without it the attribute KEY, or both ends of an interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +116,31 @@ class Table:
     caption: str = ""  # above it on a page
     corner: str | None = None  # the first title on a terminal, where no caption stands above
     marked: frozenset[int] = frozenset()  # rows that stand out on a page
+
+
+def table_of(
+    columns: Iterable[Column],
+    items: Iterable[Any],
+    caption: str = "",
+    *,
+    corner: str | None = None,
+    marked: Collection[int] = (),
+) -> Table:
+    """Return the table with a row for each item.
+
+    >>> columns = Column("real", "number"), Column("square", "square", value=lambda number: number**2)
+    >>> table_of(columns, [1, 2]).rows
+    ((1, 1), (2, 4))
+    """
+    listed = tuple(columns)
+    reads = [column.value or (_ends if column.kind.is_interval else attrgetter(column.key)) for column in listed]
+    rows = tuple(tuple(read(item) for read in reads) for item in items)
+    return Table(listed, rows, caption, corner, frozenset(marked))
+
+
+def _ends(item: Any) -> Bounds:
+    """The interval of an item."""
+    return Bounds(item.low, item.high)
 
 
 def written_cells(table: Table, medium: Medium) -> list[list[str]]:

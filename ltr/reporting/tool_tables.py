@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from ltr.reporting.cell_formats import COUNT, SHARE
 from ltr.reporting.page import Block, Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, Kind, Table, table_of
 from ltr.results.hits_and_mistakes_by_tool import confused_pairs
 from ltr.storage.evaluation_records import ToolRecord
 
@@ -13,39 +12,36 @@ MOST_TOOLS, MOST_PAIRS = 50, 10
 
 def tools_table(tools: Sequence[ToolRecord], most: int) -> Table:
     """So many tools, those that are most often right."""
+
+    def mistakes(tool: ToolRecord) -> str | None:
+        return ", ".join(f"{mistake.tool} {mistake.count:,}" for mistake in tool.mistaken_for) or None
+
     columns = (
         Column("tool", "tool"),
-        Column("right", "right", COUNT),
-        Column("found", "found", COUNT),
-        Column("share", "share found", SHARE, brief="share"),
-        Column("wrongly_first", "wrongly first", COUNT, brief="wrong"),
-        Column("mistaken_for", "mistaken for"),
+        Column("right", "right", Kind.COUNT),
+        Column("found", "found", Kind.COUNT),
+        Column(
+            "share",
+            "share found",
+            Kind.SHARE,
+            brief="share",
+            value=lambda tool: tool.found / tool.right if tool.right else None,
+        ),
+        Column("wrongly_first", "wrongly first", Kind.COUNT, brief="wrong"),
+        Column("mistaken_for", "mistaken for", value=mistakes),
     )
-    rows = tuple(
-        (
-            tool.tool,
-            tool.right,
-            tool.found,
-            tool.found / tool.right if tool.right else None,
-            tool.wrongly_first,
-            ", ".join(f"{mistake.tool} {mistake.count:,}" for mistake in tool.mistaken_for) or None,
-        )
-        for tool in tools[:most]
-    )
-    return Table(columns, rows, "Tools by how often they were right")
+    return table_of(columns, tools[:most], "Tools by how often they were right")
 
 
 def pairs_table(tools: Sequence[ToolRecord], most: int = MOST_PAIRS) -> Table:
     """The most confused pairs, each with a query that shows it."""
     columns = (
-        Column("right", "right tool"),
-        Column("first", "stood first"),
-        Column("count", "queries", COUNT),
-        Column("query", "for example"),
+        Column("right", "right tool", value=lambda pair: pair[0]),
+        Column("first", "stood first", value=lambda pair: pair[1].tool),
+        Column("count", "queries", Kind.COUNT, value=lambda pair: pair[1].count),
+        Column("query", "for example", value=lambda pair: pair[1].query),
     )
-    pairs = confused_pairs(tools, most)
-    rows = tuple((right, mistake.tool, mistake.count, mistake.query) for right, mistake in pairs)
-    return Table(columns, rows, "The most confused pairs")
+    return table_of(columns, confused_pairs(tools, most), "The most confused pairs")
 
 
 def tools_section(tools: Sequence[ToolRecord]) -> Section:

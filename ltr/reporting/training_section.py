@@ -1,12 +1,11 @@
 """How the weights came about: the loss by epoch, the training in words, and what the weights rest on."""
 
 from ltr.errors import count
-from ltr.reporting.cell_formats import AMOUNT, COUNT, WRITTEN
 from ltr.reporting.charts import Words, curve, thinned
 from ltr.reporting.model_selection_table import alternatives_blocks
 from ltr.reporting.number_formats import percent, short
 from ltr.reporting.page import Section, Text
-from ltr.reporting.table import Column, Table
+from ltr.reporting.table import Column, Kind, Table
 from ltr.reporting.weights_and_curves import MOST_ROWS, errors_text
 from ltr.storage.model_file import ModelRecord
 from ltr.storage.training_record import EpochRecord
@@ -18,10 +17,10 @@ def learning_section(model: ModelRecord, history: list[EpochRecord]) -> Section:
     is_descent = model.trainer.trainer == "descent"
     turn = "epoch" if is_descent else "step"
     has_validation = any(epoch.valid is not None for epoch in history)
-    validation = (Column("validation", "validation", AMOUNT),) if has_validation else ()
+    validation = (Column("validation", "validation", Kind.AMOUNT),) if has_validation else ()
     width = 2 + len(validation)
     epochs = Table(
-        (Column(turn, turn, COUNT), Column("loss", "loss", AMOUNT), *validation),
+        (Column(turn, turn, Kind.COUNT), Column("loss", "loss", Kind.AMOUNT), *validation),
         tuple((epoch.epoch, epoch.loss, epoch.valid)[:width] for epoch in thinned(history, MOST_ROWS)),
         "Loss by epoch",
     )
@@ -75,4 +74,4 @@ def _basis(model: ModelRecord) -> Table:
         ("share of the possible gain that the penalty takes", percent(training.lost_to_penalty)),
         ("standard errors", errors_text(training)),
     )
-    return Table((Column("what", ""), Column("value", "value", WRITTEN)), rows, "What the weights rest on")
+    return Table((Column("what", ""), Column("value", "value", Kind.WRITTEN)), rows, "What the weights rest on")

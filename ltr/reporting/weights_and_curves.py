@@ -1,16 +1,15 @@
 """What each feature weighs: its weight or its curve, how sure that is, and the loss without the feature."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
 from ltr.errors import count
-from ltr.reporting.cell_formats import AMOUNT, COUNT, LOSS, SCORE, WEIGHT, WEIGHT_INTERVAL, Bounds, Z
 from ltr.reporting.charts import Estimate, Words, bars, curve, estimates, estimates_table, thinned
 from ltr.reporting.number_formats import NONE, short
 from ltr.reporting.page import Block, Section, Text
-from ltr.reporting.table import Column, Medium, Table, Value
-from ltr.storage.training_record import NewcomersRecord, PerFeature, TrainingRecord, WeightRecord
+from ltr.reporting.table import Column, Kind, Medium, Table, Value, table_of
+from ltr.storage.training_record import NewcomersRecord, PerFeature, TrainingRecord
 from ltr.training.standard_errors import effective_text
 
 MOST_ROWS = 70  # of the table under a drawing, which has more
@@ -34,25 +33,21 @@ class Shown(NamedTuple):
 
     among: Among
     column: Column
-    value: Callable[[WeightRecord], Value]
 
 
-ON_PAGES = frozenset({Medium.PAGE})
 # How each number is shown; None: beside another, or in a warning. The type check fails where one is left out.
 COLUMNS = PerFeature[Shown | None](
-    weight=Shown(Among.WEIGHTS, Column("weight", "weight", WEIGHT), lambda of: of.weight),
-    unpenalised=Shown(Among.ERRORS, Column("unpenalised", "at l2 0", WEIGHT), lambda of: of.unpenalised),
-    standard_error=Shown(
-        Among.ERRORS, Column("standard_error", "standard error", AMOUNT, ON_PAGES), lambda of: of.standard_error
-    ),
-    low=Shown(Among.ERRORS, Column("", "95 %", WEIGHT_INTERVAL), lambda of: Bounds(of.low, of.high)),
+    weight=Shown(Among.WEIGHTS, Column("weight", "weight", Kind.WEIGHT)),
+    unpenalised=Shown(Among.ERRORS, Column("unpenalised", "at l2 0", Kind.WEIGHT)),
+    standard_error=Shown(Among.ERRORS, Column("standard_error", "standard error", Kind.AMOUNT, Medium.PAGE)),
+    low=Shown(Among.ERRORS, Column("", "95 %", Kind.WEIGHT_INTERVAL)),
     high=None,
-    z=Shown(Among.ERRORS, Column("z", "z", Z), lambda of: of.z),
+    z=Shown(Among.ERRORS, Column("z", "z", Kind.Z)),
     shrinkage=None,
-    lowest_at=Shown(Among.CURVES, Column("lowest_at", "adds least at", AMOUNT), lambda of: of.lowest_at),
-    highest_at=Shown(Among.CURVES, Column("highest_at", "adds most at", AMOUNT), lambda of: of.highest_at),
-    range=Shown(Among.CURVES, Column("range", "range", SCORE), lambda of: of.range),
-    loss_without=Shown(Among.LOSSES, Column("loss_without", "loss without", LOSS), lambda of: of.loss_without),
+    lowest_at=Shown(Among.CURVES, Column("lowest_at", "adds least at", Kind.AMOUNT)),
+    highest_at=Shown(Among.CURVES, Column("highest_at", "adds most at", Kind.AMOUNT)),
+    range=Shown(Among.CURVES, Column("range", "range", Kind.SCORE)),
+    loss_without=Shown(Among.LOSSES, Column("loss_without", "loss without", Kind.LOSS)),
 )
 
 
@@ -65,28 +60,28 @@ def weights_table(training: TrainingRecord) -> Table:
 
 def curves_table(training: TrainingRecord, names: Sequence[str]) -> Table:
     """Each feature with what it adds to the score as its value grows, and the loss without it."""
-    table = _of_features(training, names, {Among.CURVES}, "What each feature adds to the score")
-    feature, *others = table.columns
-    rows = tuple((name, len(training.curves[str(name)]) - 2, *rest) for name, *rest in table.rows)
-    return Table((feature, Column("knots", "knots", COUNT), *others), rows, table.caption)
+    knots = Column("knots", "knots", Kind.COUNT, value=lambda name: len(training.curves[name]) - 2)
+    return _of_features(training, names, {Among.CURVES}, "What each feature adds to the score", knots)
 
 
 def products_table(training: TrainingRecord) -> Table:
     """The products that move the score most."""
-    columns = (Column("first", "feature"), Column("second", "times"), Column("range", "range", SCORE))
-    rows = tuple((pair.first, pair.second, pair.range) for pair in training.products[:MOST_PRODUCTS])
-    return Table(columns, rows, PRODUCTS_CAPTION)
+    columns = (Column("first", "feature"), Column("second", "times"), Column("range", "range", Kind.SCORE))
+    return table_of(columns, training.products[:MOST_PRODUCTS], PRODUCTS_CAPTION)
 
 
-def _of_features(training: TrainingRecord, names: Sequence[str], among: set[Among], caption: str) -> Table:
+def _of_features(
+    training: TrainingRecord, names: Sequence[str], among: set[Among], caption: str, *first: Column
+) -> Table:
+    """The features of these names: other columns first, then numbers of each."""
     records = [training.weights[name] for name in names]
     if any(record.loss_without is not None for record in records):
         among = among | {Among.LOSSES}
     listed: list[Shown | None] = [getattr(COLUMNS, field) for field in COLUMNS.__struct_fields__]
-    shown = [number for number in listed if number is not None and number.among in among]
-    columns = (Column("feature", "feature"), *(number.column for number in shown))
-    cells = ([number.value(record) for number in shown] for record in records)
-    return Table(columns, tuple((name, *values) for name, values in zip(names, cells, strict=True)), caption)
+    numbers = table_of((shown.column for shown in listed if shown and shown.among in among), records)
+    named = table_of((Column("feature", "feature", value=str), *first), names)
+    rows = tuple((*name, *values) for name, values in zip(named.rows, numbers.rows, strict=True))
+    return Table((*named.columns, *numbers.columns), rows, caption)
 
 
 def weight_or_curve(training: TrainingRecord, name: str) -> Value:
@@ -201,7 +196,7 @@ def _curves(training: TrainingRecord) -> list[Block | None]:
     for name in names[:MOST_CURVES]:
         points = training.curves[name]
         added = [(value, height - points[0][1]) for value, height in thinned(points, MOST_ROWS)]
-        columns = (Column("value", "value", AMOUNT), Column("adds", "adds", AMOUNT))
+        columns = (Column("value", "value", Kind.AMOUNT), Column("adds", "adds", Kind.AMOUNT))
         words = Words(
             f"What {name} adds",
             "What each value of the feature adds to the score. Its least value in the training data adds 0.",

@@ -7,7 +7,7 @@ import numpy as np
 from ltr.data.candidates import Candidates, with_rows
 from ltr.data.graphs import graph_text
 from ltr.data.groups import Groups, select
-from ltr.data.tool_texts import tool_text
+from ltr.features.specified_tool_features import tool_texts
 
 CandidateKey = tuple[str, str, str]  # trace_id, node_id and name
 
@@ -43,8 +43,8 @@ def document_texts(candidates: Candidates) -> tuple[str, ...]:
     if candidates.kind == "graph":
         texts = [graph_text(graph) for graph in candidates.distinct_graphs]
         return tuple(texts[code] for code in candidates.graphs.tolist())
-    codes = zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True)
-    return tuple(tool_text(candidates.name_texts[name], *candidates.tool_texts[text]) for name, text in codes)
+    tools = tool_texts(candidates, None)
+    return tuple(tools.texts[code] for code in tools.codes.tolist())
 
 
 def queries_with_documents(groups: Groups) -> list[QueryWithDocuments]:

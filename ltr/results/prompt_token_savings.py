@@ -10,6 +10,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import tools_of_rows
 from ltr.data.tool_texts import ToolText
 from ltr.evaluation.metrics.registry import Curve
 from ltr.evaluation.ranking import Ranking, Ties, order
@@ -34,14 +35,8 @@ def tool_tokens(name: str, text: ToolText) -> int:
 
 def tokens_of_rows(candidates: Candidates) -> IntArray:
     """The tokens of the tool of each row."""
-    pairs = candidates.names * max(len(candidates.tool_texts), 1) + candidates.texts
-    distinct, places = np.unique(pairs, return_inverse=True)
-    names, texts = np.divmod(distinct, max(len(candidates.tool_texts), 1))
-    of_pair = [
-        tool_tokens(candidates.name_texts[name], candidates.tool_texts[text])
-        for name, text in zip(names.tolist(), texts.tolist(), strict=True)
-    ]
-    return np.array(of_pair, dtype=np.int64)[places]
+    tools, codes = tools_of_rows(candidates)
+    return np.array(list(map(tool_tokens, tools.names, tools.texts)), dtype=np.int64)[codes]
 
 
 @dataclass(frozen=True, slots=True)

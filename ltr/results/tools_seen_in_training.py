@@ -3,9 +3,8 @@
 import numpy as np
 
 from ltr.data.groups import Groups
-from ltr.data.text_hashes import text_mark
+from ltr.data.text_hashes import are_marked, text_mark
 from ltr.results.breakdown import Breakdown
-from ltr.serving.unseen_tools import were_right
 from ltr.storage.model_file import StoredModel
 
 KNOWN, UNSEEN = "known", "unseen"
@@ -25,7 +24,7 @@ def known_answers(model: StoredModel, groups: Groups, rel_threshold: float) -> B
     candidates, answers = groups.candidates, model.training.answers
     if candidates.kind == "graph" or not answers:
         return None
-    is_known = were_right(answers, candidates.name_texts)[candidates.names]
+    is_known = are_marked(candidates.name_texts, answers)[candidates.names]
     is_right = groups.labels >= rel_threshold
     codes = np.where(np.logical_or.reduceat(is_known & is_right, groups.offsets[:-1]), 0, 1)
     return Breakdown("answer", (KNOWN, UNSEEN), codes)

@@ -1,11 +1,13 @@
 """Why a ranking of candidates by a model may mean less than it seems to."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
 from ltr.arrays import IntArray
 from ltr.data.candidates import Candidates
+from ltr.data.text_hashes import are_marked
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import count
 from ltr.storage.feature_records import fit_digest
@@ -50,3 +52,18 @@ def tools_without_text(candidates: Candidates) -> tuple[IntArray, str]:
         f"{len(codes):,} of {count(len(candidates.name_texts), 'tool')} have no text, such as {example}: "
         "neither tool_description nor a catalogue (--tools) gives one"
     )
+
+
+@lru_cache(maxsize=16)
+def unseen_warning(answers: tuple[str, ...], names: tuple[str, ...]) -> str:
+    """Return what to say where most tools were never right in training, of which short hashes are known; else "".
+
+    >>> from ltr.data.text_hashes import text_mark
+    >>> unseen_warning((text_mark("mail"),), ("mail", "maps", "news"))
+    '2 of 3 tools were never right in training: little but their texts is known of them'
+    """
+    unseen = len(names) - int(are_marked(names, answers).sum()) if answers else 0
+    if unseen * 2 <= len(names):
+        return ""
+    of = count(len(names), "tool")
+    return f"{unseen:,} of {of} were never right in training: little but their texts is known of them"

@@ -19,7 +19,7 @@ from ltr.features.presets import CORRECTIONS
 from ltr.files.journal import append_line, read_journal
 from ltr.serving.correction_term import scores_below, uncorrected, with_term
 from ltr.serving.outcomes import OutcomeRow, outcome_groups
-from ltr.serving.shared_by_threads import SharedByThreads
+from ltr.serving.threads import SharedByThreads
 from ltr.storage.run_record import refuse_changed
 from ltr.storage.training_groups import Learned, read_learned
 from ltr.storage.update_state import JOURNAL, TRAINING, covered

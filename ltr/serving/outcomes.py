@@ -25,7 +25,7 @@ from ltr.data.value_excerpts import excerpt, key_text
 from ltr.errors import FieldError, OutcomeError, SampleError, UsageError, suggestion
 from ltr.files.path_arguments import AnyPath, shown
 from ltr.files.reading import read_lines
-from ltr.serving.query_checks import checked_queries, refuse_unusable_names
+from ltr.serving.rank_options import checked_queries, refuse_unusable_names
 
 Offerable = Mapping[str, ToolText | GraphEntry]  # what a name of a catalogue, or an id, stands for
 

@@ -1,22 +1,23 @@
-"""The tools that a router at work has met: what features prepared of each is computed once and shared by threads."""
+"""The tools to choose from, before a query is known; what features prepare of each is computed once for all threads."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ltr.arrays import FloatArray
-from ltr.data.candidates import Candidates
+from ltr.arrays import FloatArray, IntArray
+from ltr.data.candidates import Candidates, key_order, rows_repeated, tool_candidates
+from ltr.data.columns import coded
+from ltr.data.distinct_tools import ToolList, tools_of_rows
 from ltr.data.tool_texts import ToolText
 from ltr.features.feature_context import StateMemo
 from ltr.features.fitted_features import FittedFeatures
-from ltr.features.precomputed_tables import Tables, ToolList, all_extended, tools_of_rows
+from ltr.features.precomputed_tables import Tables, all_extended
 from ltr.files.freed_memory import return_freed_memory
 from ltr.serving.served_encoder import ServedEncoder
-from ltr.serving.shared_by_threads import SharedByThreads
 from ltr.serving.shortlist import Shortlist
-from ltr.serving.tool_offer import Offer
+from ltr.serving.threads import SharedByThreads
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.tools import ToolCatalogue
@@ -26,6 +27,42 @@ Made = TypeVar("Made")
 MOST_TOOLS = 1 << 14  # held; a service that meets more of them starts anew
 MOST_OF_A_CUT = 6_000  # held where a large catalogue is cut: its shortlist needs memory as well
 AT_ONCE = 1 << 10  # prepared at once: more of them need more memory on the way
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools to choose from, without a query."""
+
+    tools: ToolList
+    candidates: Candidates  # of a query that says nothing
+    keys: IntArray  # the order of their names
+    objects: tuple[object, ...]  # what the caller gave; empty for a catalogue from a file
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], texts: "tuple[ToolText, ...]", objects: tuple[object, ...] = ()) -> "Offer":
+        """The offer of tools with different names."""
+        candidates = tool_candidates("", dict(zip(names, texts, strict=True)))
+        return cls(ToolList(names, texts), candidates, key_order(candidates), objects)
+
+    def of_tools(self, places: IntArray) -> "Offer":
+        """The offer of some of the tools, by their places."""
+        chosen = places.tolist()
+        names, texts = ([column[place] for place in chosen] for column in (self.tools.names, self.tools.texts))
+        objects = tuple(self.objects[place] for place in chosen) if self.objects else ()
+        return Offer.of(tuple(names), tuple(texts), objects)
+
+    def asked(self, queries: Sequence[str], previous: Sequence[str] | None) -> Candidates:
+        """The candidates of the queries, a group each, after the names that were used before."""
+        count = len(queries)
+        return replace(
+            self.candidates,
+            **rows_repeated(self.candidates, count),
+            traces=np.zeros(count, dtype=np.int64),
+            node_ids=("",) * count,
+            **coded(Candidates, queries=queries),
+            previous=None if previous is None else np.zeros(count, dtype=np.int64),
+            previous_lists=() if previous is None else (tuple(previous),),
+        )
 
 
 class PreparedTools(SharedByThreads):
@@ -122,7 +159,7 @@ class PreparedTools(SharedByThreads):
 
     def columns(self, features: FittedFeatures, candidates: Candidates) -> FloatArray:
         """The columns of queries with tools of their own."""
-        tools, tool_of_row = tools_of_rows(candidates, None)
+        tools, tool_of_row = tools_of_rows(candidates)
         tables = self.tables(features, tools)
         return self.served(features)(candidates, Tables(tables.of_features, tables.rows[tool_of_row], self._of_states))
 

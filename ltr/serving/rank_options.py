@@ -1,6 +1,6 @@
-"""What a caller may ask of a router beside a query and tools, checked in one place."""
+"""What a caller may ask of a router, checked in one place: queries, names used before, and the options of `rank`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Self, TypedDict
@@ -8,7 +8,6 @@ from typing import Self, TypedDict
 from ltr.data.value_excerpts import excerpt
 from ltr.errors import UsageError, suggestion
 from ltr.serving import DEFAULT_K
-from ltr.serving.query_checks import refuse_unusable_names
 
 
 class RankKeywords(TypedDict, total=False):
@@ -50,3 +49,23 @@ def _refuse_unusable_limits(k: object, at_least: object) -> None:
     is_probability = isinstance(at_least, Real) and not isinstance(at_least, bool) and 0 <= float(at_least) <= 1
     if at_least is not None and not is_probability:
         raise UsageError(f"at_least is {excerpt(at_least)}; a probability from 0 to 1 is needed")
+
+
+def checked_queries(queries: Iterable[str]) -> list[str]:
+    """The queries; an error unless each is a text that says something."""
+    if isinstance(queries, str) or not isinstance(queries, Iterable):
+        raise UsageError(f"queries is {excerpt(queries)}; a list of texts is needed (rank takes a single one)")
+    texts = list(queries)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"the query is {excerpt(text)}; a text is needed")
+        if not text.strip():
+            raise UsageError(f"the query {text!r} says nothing; a text is needed")
+    return texts
+
+
+def refuse_unusable_names(previous: object) -> None:
+    """Raise unless these are names, or None."""
+    names = previous if isinstance(previous, Sequence) and not isinstance(previous, str | bytes) else [None]
+    if previous is not None and not all(isinstance(name, str) for name in names):
+        raise UsageError(f"previous is {excerpt(previous)}; a list of names is needed, or None")

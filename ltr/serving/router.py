@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -29,37 +29,32 @@ from ltr.data.value_excerpts import excerpt
 from ltr.errors import DataError, FileError, UsageError, count
 from ltr.evaluation.ranking import Ties, order, rank
 from ltr.features.fitted_features import FittedFeatures
-from ltr.features.presets import CORRECTIONS, NEWCOMERS
+from ltr.features.presets import CORRECTIONS
 from ltr.files.path_arguments import AnyPath
 from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
-from ltr.serving.candidate_warnings import candidate_warnings
-from ltr.serving.none_probability import none_probabilities
-from ltr.serving.prepared_tools import PreparedTools
-from ltr.serving.query_checks import checked_queries
-from ltr.serving.rank_options import RankKeywords, RankOptions
-from ltr.serving.shared_by_threads import SharedByThreads
+from ltr.serving.candidate_warnings import candidate_warnings, unseen_warning
+from ltr.serving.prepared_tools import Offer, PreparedTools
+from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
-from ltr.serving.tool_offer import Offer
-from ltr.serving.unseen_tools import unseen_warning, were_right
+from ltr.serving.threads import SharedByThreads
+from ltr.steps import Ranked, Step, steps_of
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_catalogue import own_tools
 from ltr.storage.update_state import TRAINING, has_outcomes, updated_home
-from ltr.training.softmax import softmax
 
 if TYPE_CHECKING:
     from ltr.data.catalogues.graphs import GraphCatalogue
     from ltr.data.config import DataConfig
     from ltr.features.corrections import Rarity
-    from ltr.serving.background_work import BackgroundWork
     from ltr.serving.learning_from_outcomes import Feedback, Update
     from ltr.serving.outcomes import Offerable, Outcome
+    from ltr.serving.threads import BackgroundWork
 
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 READS = 10  # of a model that other processes replace meanwhile
 OPENING = SharedByThreads()  # the outcomes of a run
 UPDATED = "outcomes have moved the weights since the calibration"
-FOREIGN = 0.1  # a catalogue is another one that has less of the tools that were right in training, or of its own
 CUT = "the catalogue was cut to a shortlist for each query"
 READY_NUMBERS = "the model was trained on ready numbers; it ranks featurised samples only"
 
@@ -95,16 +90,8 @@ class Router(StoredModel):
         home: Path | None = None,
     ) -> Self:
         """The router of a model that was read, with catalogues."""
-        trained = (model.kind, model.names, model.w, model.features, model.trainer, model.training, model.terms)
-        return cls(
-            *trained,
-            none=model.none,
-            abstain=model.abstain,
-            tools=tools,
-            graphs=graphs,
-            tool_objects=tool_objects,
-            home=home,
-        )
+        learned = {each.name: getattr(model, each.name) for each in fields(StoredModel)}
+        return cls(**learned, tools=tools, graphs=graphs, tool_objects=tool_objects, home=home)
 
     @property
     def fitted(self) -> FittedFeatures:
@@ -130,9 +117,10 @@ class Router(StoredModel):
         """What each feature adds to the score of each row, (rows, features)."""
         return self.terms.parts(phi, self.w)
 
-    def none_probabilities(self, candidates: Candidates, phi: FloatArray, scores: FloatArray) -> FloatArray | None:
-        """P(none) of each group; None of a model that did not learn it."""
-        return None if self.none is None else none_probabilities(self.none, self.names, candidates, phi, scores)
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What the model does beside scoring, in this order."""
+        return steps_of(self)
 
     def named_contributions(self, row: FloatArray) -> dict[str, float]:
         """What each feature adds to the score of one row of phi, by name."""
@@ -181,17 +169,17 @@ class Router(StoredModel):
         if tools is not None:
             offered = offered_tools(tools)
             offer = Offer.of(offered.names, offered.texts, offered.objects)
-        elif (other := self.known.once(self.tools, self._for_foreign_tools)) is not None:
-            untrained, warnings = other
-            answers = untrained.rank_many(texts, None, k, **options)
-            return [replace(one, warnings=(*warnings, *one.warnings)) for one in answers]
+        elif (other := self.known.once(self.tools, self._instead)) is not None:
+            router, why = other
+            answers = router.rank_many(texts, None, k, **options)
+            return [replace(one, warnings=(why, *one.warnings)) for one in answers]
         elif self.tools:
             offer = self.known.own_offer(self.tools, self.tool_objects)
         else:
             raise UsageError("no tools to choose from: name a catalogue (--tools), tools in memory, or samples to rank")
         if not offer.tools.names:
-            none = None if self.none is None else 1.0
-            return [Answer("", "", text, (), 0, 0, none=none, abstains=self.abstain is not None) for text in texts]
+            said = {name: value for step in self.steps for name, value in step.of_nothing().items()}
+            return [Answer("", "", text, (), scored=0, offered=0, **said) for text in texts]
         if len(offer.tools.names) > MOST_SCORED and not wanted.exact:
             shortlist = self.known.shortlist(self.fitted, offer.tools)
             some = ((offer.of_tools(shortlist.best(offer.asked([text], None), self)), text) for text in texts)
@@ -207,28 +195,21 @@ class Router(StoredModel):
         for first in range(0, len(queries), at_once):
             part = queries[first : first + at_once]
             phi = self.known.phi(self.fitted, offer, part, wanted.previous)
-            for answer in self._answers(offer.asked(part, wanted.previous), phi, wanted, offer=offer):
-                yield replace(answer, offered=len(whole.tools.names), warnings=warnings)
+            candidates, offered = offer.asked(part, wanted.previous), len(whole.tools.names)
+            yield from self._answers(candidates, phi, wanted, offer=offer, offered=offered, warnings=warnings)
 
-    def _for_foreign_tools(self) -> "tuple[Router, tuple[str, ...]] | None":
-        """What ranks the catalogue instead, and a warning, where the run learned of newcomers and knows hardly a tool.
-
-        What was learned of some tools says little about all others; beside a few known ones it is no measure, either.
-        """
-        if not self.tools or self.features is None or not set(NEWCOMERS) <= set(self.names):
+    def _instead(self) -> "tuple[Router, str] | None":
+        """Return what ranks the catalogue where a step has it ranked by other weights, and a warning."""
+        tools = self.tools or {}
+        other = next((other for step in self.steps if tools and (other := step.instead(tools))), None)
+        if other is None:
             return None
-        known, answers = int(were_right(self.training.answers, tuple(self.tools)).sum()), len(self.training.answers)
-        if known >= FOREIGN * min(len(self.tools), answers):
-            return None
-        from ltr.features.zero_shot_weights import weights_of
-        from ltr.serving.zero_shot import zero_shot_router
+        from ltr.serving.zero_shot import zero_shot_router  # it makes routers
 
-        name, number = self.features.encoder.name, count(len(self.tools), "tool")
-        warning = f"{known:,} of {number} of the catalogue were right in training: it is ranked as without training"
-        lost = " and ".join(what for what, is_there in (("none", self.none), ("abstaining", self.abstain)) if is_there)
-        warning += f", and {lost} {'do' if ' ' in lost else 'does'} not apply" if lost else ""
-        untrained = zero_shot_router(self.tools, name, tool_objects=self.tool_objects, weights=weights_of(name))
-        return untrained, (warning,)
+        lost = " and ".join(step.title for step in self.steps if step.title)
+        why = f"{other.why}, and {lost} {'do' if ' ' in lost else 'does'} not apply" if lost else other.why
+        encoder = self.fitted.encoder.name
+        return zero_shot_router(tools, encoder, tool_objects=self.tool_objects, weights=other.weights), why
 
     def _rank_graphs(self, query: str, tools: Iterable[object] | None, wanted: RankOptions) -> Answer:
         """The graphs of the catalogue for the query."""
@@ -253,17 +234,15 @@ class Router(StoredModel):
         wanted: RankOptions,
         *,
         offer: Offer | None = None,
+        offered: int | None = None,
         warnings: tuple[str, ...] = (),
     ) -> Iterator[Answer]:
+        """Each group's candidates ranked: those of an offer, which may be some of so many that were offered."""
         groups = len(candidates.offsets) - 1
-        keys = key_order(candidates) if offer is None else np.tile(offer.keys, groups)
-        ranking = rank(self.scores(phi), candidates.offsets, keys=keys)
-        listed = order(ranking, Ties.EXPECTED)
-        none = self.none_probabilities(candidates, phi, ranking.scores)
-        probabilities = self._probabilities(ranking.scores, candidates.offsets, none)
-        best, bounds = listed[candidates.offsets[:-1]], candidates.offsets.tolist()
+        ranked = self.ranked(candidates, phi, keys=None if offer is None else np.tile(offer.keys, groups))
+        probabilities, bounds = ranked.probabilities(), candidates.offsets.tolist()
         for group in range(groups):
-            rows = listed[bounds[group] : bounds[group + 1]][: wanted.k]
+            rows = ranked.order[bounds[group] : bounds[group + 1]][: wanted.k]
             if wanted.at_least is not None:
                 rows = rows[probabilities[rows] >= wanted.at_least]
             choices = [
@@ -271,7 +250,7 @@ class Router(StoredModel):
                     rank=place,
                     candidate=candidates.name_texts[candidates.names[row]],
                     probability=float(probabilities[row]),
-                    score=float(ranking.scores[row]),
+                    score=float(ranked.scores[row]),
                     contributions=dict(zip(self.names, parts, strict=True)),
                     text=candidate_text(candidates, row),
                     tool=offer.objects[candidates.names[row]] if offer and offer.objects else None,
@@ -287,23 +266,35 @@ class Router(StoredModel):
                 candidates.query_texts[candidates.queries[group]],
                 tuple(choices),
                 scored=size,
-                offered=size,
+                offered=size if offered is None else offered,
                 warnings=warnings,
-                none=None if none is None else float(none[group]),
-                abstains=self.abstain is not None and self.abstain.abstains(float(probabilities[best[group]])),
+                **{name: values[group] for name, values in ranked.said.items()},
             )
 
-    def _probabilities(self, scores: FloatArray, offsets: IntArray, none: FloatArray | None) -> FloatArray:
-        """Of each row: the softmax at the temperature, of what P(none) leaves."""
-        temperature = 1.0 if self.abstain is None else self.abstain.temperature
-        shares = softmax(scores / temperature, offsets)
-        return shares if none is None else shares * np.repeat(1 - none, np.diff(offsets))
+    def ranked(
+        self,
+        candidates: Candidates,
+        phi: FloatArray,
+        scores: FloatArray | None = None,
+        *,
+        keys: IntArray | None = None,
+    ) -> Ranked:
+        """Rank candidates by their columns, or by scores that another model gave them; every step adds what it says.
+
+        `keys` are the order of their names, where that is known.
+        """
+        given = self.scores(phi) if scores is None else scores
+        ranking = rank(given, candidates.offsets, keys=key_order(candidates) if keys is None else keys)
+        ranked = Ranked(self.names, candidates, phi, ranking.scores, order(ranking, Ties.EXPECTED))
+        for step in self.steps:
+            ranked = step.apply(ranked)
+        return ranked
 
     def _warnings(self, names: tuple[str, ...], *, is_cut: bool) -> Iterator[str]:
-        """That most tools are unseen, what a cut does, and why what abstaining claims does not apply to an answer."""
+        """That most tools are unseen, what a cut does, and why what steps claim does not hold of an answer."""
         if unseen := unseen_warning(tuple(self.training.answers), names):
             yield unseen
-        lost = "" if self.abstain is None else f"{self.abstain.claim} of abstaining does not apply"
+        lost = " and ".join(f"{claim} does not apply" for step in self.steps if (claim := step.claim))
         if is_cut:
             yield f"{CUT}: probabilities are over that" + (f", and {lost}" if lost else "")
         if lost and self.feedback is not None:
@@ -322,22 +313,15 @@ class Router(StoredModel):
 
     def first_choices(self, candidates: Candidates) -> tuple[IntArray, FloatArray]:
         """The row that stands first in each group, and its probability."""
-        phi = self.phi(candidates)
-        return self.first_of(candidates, phi, self.scores(phi))
-
-    def first_of(self, candidates: Candidates, phi: FloatArray, scores: FloatArray) -> tuple[IntArray, FloatArray]:
-        """The same of columns and scores that another model gave them."""
-        ranking = rank(scores, candidates.offsets, keys=key_order(candidates))
-        none = self.none_probabilities(candidates, phi, scores)
-        first: IntArray = order(ranking, Ties.EXPECTED)[candidates.offsets[:-1]]
-        return first, self._probabilities(scores, candidates.offsets, none)[first]
+        ranked = self.ranked(candidates, self.phi(candidates))
+        return ranked.first, ranked.probabilities()[ranked.first]
 
     def count_decided(self, candidates: Candidates, phi: FloatArray) -> int:
         """How many groups would have another first choice without the term of corrections."""
         if self.names[-1] != CORRECTIONS:
             return 0
         scores, term = self.scores(phi), phi[:, len(self.names) - 1]
-        with_term, without = (self.first_of(candidates, phi, of)[0] for of in (scores, scores - term))
+        with_term, without = (self.ranked(candidates, phi, of).first for of in (scores, scores - term))
         return int((with_term != without).sum())
 
     def read(self, samples: str | tuple[str, ...], data: "DataConfig", *, labels_required: bool = True) -> Groups:
@@ -345,9 +329,7 @@ class Router(StoredModel):
 
         Tools without a text have the one of this router's catalogue.
         """
-        from ltr.storage.plain_or_featurized_samples import (
-            read,  # the reader of featurised files, which a single query does not need
-        )
+        from ltr.storage.plain_or_featurized_samples import read  # a single query does not need it
 
         groups, _ = read(samples, data, labels_required=labels_required)
         groups = without_none(groups) if labels_required else groups
@@ -399,7 +381,7 @@ class Router(StoredModel):
         from ltr.serving.learning_from_outcomes import JournalLine
         from ltr.serving.outcomes import usable_outcomes
 
-        if self.known.once(self.tools, self._for_foreign_tools) is not None:
+        if self.known.once(self.tools, self._instead) is not None:
             raise UsageError(
                 "the catalogue is another one than the run's, which learns nothing of it; "
                 "ltr.search(tools, into=DIR) learns in a directory of its own"

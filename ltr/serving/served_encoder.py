@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.protocol import Encoder, Role
 from ltr.encoders.vectors import Vectors
-from ltr.serving.shared_by_threads import SharedByThreads
+from ltr.serving.threads import SharedByThreads
 
 
 class ServedEncoder(SharedByThreads):

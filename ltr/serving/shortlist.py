@@ -8,6 +8,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, State
 from ltr.data.candidates import Candidates
+from ltr.data.distinct_tools import ToolList
 from ltr.encoders.cached_encoder import CachedEncoder, cached_texts
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.hashed_ngrams import HashEncoder
@@ -16,7 +17,8 @@ from ltr.encoders.sparse_vectors import Sparse
 from ltr.encoders.vectors import Vectors
 from ltr.features.clause_boundaries import clauses
 from ltr.features.fitted_features import FittedFeatures
-from ltr.features.precomputed_tables import Tables, ToolList, all_extended
+from ltr.features.plain_tool_text import plain_texts
+from ltr.features.precomputed_tables import Tables, all_extended
 from ltr.features.registry import FEATURES
 from ltr.features.text_tables import table_texts
 from ltr.files.learned_state_types import Record, TextTable, declared_type
@@ -54,7 +56,7 @@ class Shortlist:
     @classmethod
     def of(cls, tools: ToolList, features: FittedFeatures) -> "Shortlist":
         """That of a catalogue."""
-        texts, learned = tools.plain_texts, frozenset(learned_tools(features))
+        texts, learned = plain_texts(tools), frozenset(learned_tools(features))
         names, encoder = _cosines(features, texts)
         blocks = [_block(encoder, texts[first : first + AT_ONCE]) for first in range(0, len(texts), AT_ONCE)]
         is_learned = np.array([name in learned for name in tools.names], dtype=bool)

@@ -3,6 +3,9 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from ltr.arrays import BoolArray, FloatArray
 from ltr.errors import DataError
 
 RISK, PRECISION = "risk", "precision"
@@ -39,9 +42,9 @@ class AbstainRule:
         """What the calibration says of queries like those in it: a risk is promised, a precision is not."""
         return "the promise" if self.rule == RISK else "the calibration"
 
-    def abstains(self, confidence: float) -> bool:
-        """Whether a query whose first choice is so probable is not answered."""
-        return self.threshold is None or not confidence > self.threshold
+    def abstains(self, confidence: FloatArray) -> BoolArray:
+        """Return whether queries whose first choices are so probable are not answered."""
+        return ~(confidence > (np.inf if self.threshold is None else self.threshold))
 
 
 def promise(level: float) -> str:

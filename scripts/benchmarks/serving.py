@@ -21,9 +21,10 @@ from benchmarks.resources import cpu_seconds, in_own_process
 from ltr.data.candidates import tool_candidates
 from ltr.data.tool_texts import ToolText
 from ltr.experiments.single_run import run_and_save
+from ltr.features.fitted_features import multiplied
 from ltr.serving.pack import recall_of
+from ltr.serving.prepared_tools import Offer
 from ltr.serving.shortlist import MOST_SCORED
-from ltr.serving.tool_offer import Offer
 from ltr.serving.zero_shot import zero_shot_router
 from subcommands import ROOT, at_least
 from tests.plain_columns import plain_column
@@ -32,6 +33,7 @@ SIZES = [10, 100, 1_000, 10_000, 100_000]
 LISTS, ROWS = (10, 464), 40_000
 OWN_TOOLS = ROOT / "data/tools/tools.json"
 UNTRAINED = "untrained:"  # before an encoder, in the place of a run
+PLAIN = {"tool.newcomer_near": "tool.newcomer"}  # before it is multiplied by another column
 PLAIN_ROWS = 3_000  # computed pair by pair
 
 
@@ -150,8 +152,9 @@ def beside_pairs(router, texts):
     for text in texts:
         candidates = tool_candidates(text, router.tools)
         start = time.process_time()
-        pairs = zip(features.names, features.states, strict=True)
+        pairs = zip([PLAIN.get(name, name) for name in features.names], features.states, strict=True)
         phi = np.stack([plain_column(name, candidates, state, features.encoder) for name, state in pairs], axis=1)
+        phi = multiplied(features.configs, phi)
         seconds += time.process_time() - start
         scores = dict(zip(candidates.name_texts, router.scores(phi).tolist(), strict=True))
         answer = router.rank(text, k=None)

@@ -19,6 +19,7 @@ import numpy as np
 from ltr.arrays import offsets_of
 from ltr.data.candidates import tool_candidates
 from ltr.data.catalogues.tools import read_tools
+from ltr.data.distinct_tools import first_texts, united
 from ltr.data.groups import read_groups
 from ltr.data.tool_texts import ToolText
 from ltr.features import zero_shot_weights
@@ -195,10 +196,7 @@ def of_samples(folder):
     listed = folder / "tools.json"
     groups = [read_groups(str(path)) for path in files]
     tools = read_tools(listed) if listed.exists() else {}
-    for one in groups if not tools else ():
-        candidates = one.candidates
-        for name, text in zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True):
-            tools.setdefault(candidates.name_texts[name], candidates.tool_texts[text])
+    tools = tools or united([first_texts(one.candidates) for one in groups])
     candidates, bounds = groups[0].candidates, groups[0].offsets
     pairs = []
     for group, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ltr.config.run import RunConfig
 from ltr.data.catalogues.tools import read_tools
+from ltr.data.distinct_tools import first_texts
 from ltr.data.groups import read_groups, select, take
 from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.negative_sampling import draw_negatives
@@ -88,8 +89,7 @@ def compare(config, train, test, tools, number):
 def named_in(groups):
     """The tools of samples with their texts, where no catalogue gives them."""
     candidates = groups.candidates
-    pairs = zip(candidates.names.tolist(), candidates.texts.tolist(), strict=True)
-    return {candidates.name_texts[name]: candidates.tool_texts[text] for name, text in pairs}
+    return first_texts(candidates) | first_texts(candidates, np.arange(len(candidates.names))[::-1])
 
 
 def right_alone(groups):

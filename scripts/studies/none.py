@@ -23,7 +23,7 @@ from ltr.evaluation.none_of_these_measures import calibration_error
 from ltr.experiments.cross_fitted_scores import fold_models
 from ltr.experiments.none_of_these_training import learn_none, none_source
 from ltr.experiments.training_columns import prepare
-from ltr.serving.none_probability import none_probabilities
+from ltr.steps.none import none_probabilities
 from ltr.training.config import TrainConfig
 from ltr.training.fit import fit
 from ltr.training.none_logit import INPUTS

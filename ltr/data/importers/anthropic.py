@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from ltr.data.importers.chat_requests import (
-    HISTORY,
-    NO_ANSWER,
     NO_MESSAGES,
     UNKNOWN_ROLE,
     Exchange,
+    conversation_of,
     exchanges,
     is_anthropic_body,
     is_span,
@@ -73,16 +72,11 @@ def _conversation(exchange: Exchange, listed: Sequence[object], tally: Tally) ->
     table, forced = allowed(table_of(request.get("tools") or [], tally, place), request.get("tool_choice"))
     messages = [message for entry in listed for message in _messages(entry, forced, tally, place)]
     response = exchange.response or (request if "stop_reason" in request else None)
-    has_response = bool(response or exchange.failure)
-    if has_response and messages and messages[-1].role == "answer" and not messages[-1].calls:
+    if not response and not exchange.failure:
+        return conversation_of(exchange, table, messages, None, tally)
+    if messages and messages[-1].role == "answer" and not messages[-1].calls:
         del messages[-1]  # a prefill: the response goes on with its text
-    decided = len(messages) if has_response else 0
-    tally.remark(HISTORY, place, sum(message.role == "answer" for message in messages[:decided]))
-    if has_response:
-        messages.append(_response(response, exchange, forced))
-    elif not any(message.role == "answer" for message in messages):
-        tally.skip(NO_ANSWER, place)
-    return Conversation(messages=tuple(messages), place=place, trace_id=exchange.trace_id, tools=table, decided=decided)
+    return conversation_of(exchange, table, messages, lambda: _response(response, exchange, forced), tally)
 
 
 def _messages(entry: object, forced: str, tally: Tally, place: str) -> Iterator[Message]:

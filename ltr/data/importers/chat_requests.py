@@ -5,12 +5,12 @@ and no response, their answers are what was decided.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from ltr.data.importers.conversations import FAILED
+from ltr.data.importers.conversations import FAILED, Conversation, Message, Tool
 from ltr.data.importers.json_objects import Object, id_text, log_objects, objects, text_or_empty
 from ltr.data.importers.tally import Tally
 from ltr.data.json_decode_errors import FAILURES
@@ -30,6 +30,8 @@ NO_ANSWER = "requests without an answer"
 UNKNOWN_ROLE = "messages of an unknown role, left out"
 HISTORY = "answers inside later requests: each counts once, where the log has it as a response"
 
+Response = Callable[[], Message]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
@@ -41,6 +43,23 @@ class Exchange:
     place: str
     trace_id: str
     time: float | str | None
+
+
+def conversation_of(
+    exchange: Exchange,
+    table: tuple[Tool, ...],
+    messages: list[Message],
+    answer: Callable[[], Message] | None,
+    tally: Tally,
+) -> Conversation:
+    """Return the conversation of a request; without a response the answers among its messages are what was decided."""
+    decided, place = len(messages) if answer else 0, exchange.place
+    tally.remark(HISTORY, place, sum(message.role == "answer" for message in messages[:decided]))
+    if answer:
+        messages = [*messages, answer()]
+    elif not any(message.role == "answer" for message in messages):
+        tally.skip(NO_ANSWER, place)
+    return Conversation(messages=tuple(messages), place=place, trace_id=exchange.trace_id, tools=table, decided=decided)
 
 
 def exchanges(files: Sequence[str], tally: Tally, trace: str) -> Iterator[Exchange]:

@@ -11,18 +11,19 @@ those made since that message was first answered stand after it, so that the ans
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
 import msgspec
 
-from ltr.data.importers.call_outcomes import CallOutcomes
+from ltr.data.importers.call_outcomes import CallOutcomes, call_outcomes, outcome_note
 from ltr.data.importers.call_span_matching import Moment, Used, match_calls
 from ltr.data.importers.conversations import Call, Conversation, Message, Tool, last_user_text
 from ltr.data.importers.groups_from_conversations import SEEN_BEFORE, Group, decisions
 from ltr.data.importers.log_timestamps import NANOSECONDS
 from ltr.data.importers.past import LONGEST_PAST
+from ltr.data.importers.registry import Imported
 from ltr.data.importers.span import Kind, Span
 from ltr.data.importers.spool import Spool
 from ltr.data.importers.tally import Tally
@@ -35,6 +36,14 @@ FROM_ROOT = "queries taken from the input of the whole trace"
 BAD_CALLS = "calls with a bad outcome: not right"
 NO_OUTCOME = "calls without an outcome: taken to be right"
 UNKNOWN = "decisions left without a right tool: unknown"
+
+
+def import_spans(
+    read: Callable[[Sequence[str], Tally], Iterable[Span]], files: Sequence[str], outcome: str
+) -> Imported:
+    """Return the groups of the spans that an importer reads of its files; `outcome` says which calls were right."""
+    tally, judged = Tally(), call_outcomes(outcome)
+    return Imported(groups_of_spans(read(files, tally), tally, judged), outcome_note(outcome), tally)
 
 
 def groups_of_spans(spans: Iterable[Span], tally: Tally, outcomes: CallOutcomes | None = None) -> Iterator[Group]:

@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 
-from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.conversations import last_user_text
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.groups_from_spans import groups_of_spans
+from ltr.data.importers.groups_from_spans import import_spans
 from ltr.data.importers.json_objects import (
     Object,
     decoded,
@@ -43,8 +42,7 @@ def import_mlflow(files: Sequence[str], *, outcome: str = "") -> Imported:
 
     `outcome`: span-status, feedback or evaluation:FILE decides which calls were right, instead of all that were made.
     """
-    tally, judged = Tally(), call_outcomes(outcome)
-    return Imported(groups_of_spans(_spans(files, tally), tally, judged), outcome_note(outcome), tally)
+    return import_spans(_spans, files, outcome)
 
 
 def _spans_of(trace: object) -> list[Any] | None:

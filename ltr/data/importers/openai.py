@@ -1,13 +1,13 @@
 """Logs of OpenAI's Chat Completions and Responses, and of all who speak them; fine-tuning files."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from ltr.data.importers.chat_requests import (
-    HISTORY,
-    NO_ANSWER,
     NO_MESSAGES,
     UNKNOWN_ROLE,
     Exchange,
+    conversation_of,
     exchanges,
     is_anthropic_body,
     is_span,
@@ -98,13 +98,9 @@ def _chat(exchange: Exchange, tally: Tally) -> Conversation:
     listed = request["messages"]
     messages = [message for entry in listed if (message := _message(entry, forced, tally, place))]
     response = exchange.response or (request if isinstance(request.get("choices"), list) else None)
-    decided = len(messages) if response or exchange.failure else 0
-    tally.remark(HISTORY, place, sum(message.role == "answer" for message in messages[:decided]))
-    if response or exchange.failure:
-        messages.append(_answer(response, exchange, forced, tally))
-    elif not any(message.role == "answer" for message in messages):
-        tally.skip(NO_ANSWER, place)
-    return Conversation(messages=tuple(messages), place=place, trace_id=exchange.trace_id, tools=table, decided=decided)
+    has_response = bool(response or exchange.failure)
+    answer = partial(_answer, response, exchange, forced, tally) if has_response else None
+    return conversation_of(exchange, table, messages, answer, tally)
 
 
 def _listed(tools: object) -> list[object]:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ltr.data.importers.call_outcomes import call_outcomes, outcome_note
 from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.groups_from_spans import groups_of_spans
+from ltr.data.importers.groups_from_spans import import_spans
 from ltr.data.importers.json_objects import Object, decoded, log_objects, object_or_empty, objects, text_or_empty
 from ltr.data.importers.log_timestamps import LATEST, nanoseconds
 from ltr.data.importers.registry import Imported, importer
@@ -46,8 +45,7 @@ def import_otel(files: Sequence[str], *, outcome: str = "") -> Imported:
 
     `outcome`: span-status, feedback or evaluation:FILE decides which calls were right, instead of all that were made.
     """
-    tally, judged = Tally(), call_outcomes(outcome)
-    return Imported(groups_of_spans(_spans(files, tally), tally, judged), outcome_note(outcome), tally)
+    return import_spans(_spans, files, outcome)
 
 
 def _spans(files: Sequence[str], tally: Tally) -> Iterator[Span]:

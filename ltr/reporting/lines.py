@@ -1,4 +1,4 @@
-"""Texts side by side: aligned lines of a terminal, which is narrow."""
+"""Texts side by side: the aligned lines of a terminal, which is narrow, and lines of TSV."""
 
 from collections.abc import Sequence
 
@@ -24,6 +24,28 @@ def aligned(rows: Sequence[Sequence[str]], width: int, *, flexible: int = 0, ind
             blanks = " " * (room - width_of(shown))
             padded.append(shown + blanks if place in (0, flexible) else blanks + shown)
         lines.append((indent + "  ".join(padded)).rstrip())
+    return lines
+
+
+def folded(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return aligned lines; where they reach the width the last column goes on below itself, and nothing is cut.
+
+    >>> folded([["a", "so many words"]], 17)
+    ['a  so many words']
+    >>> folded([["a", "so many words"]], 15)
+    ['a  so many', '   words']
+    """
+    import textwrap
+
+    cells = [[visible(cell) for cell in row] for row in rows]
+    widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)][:-1]
+    left = sum(widths) + 2 * len(widths)
+    room = max(width - left, SHORTEST_CELL)
+    lines: list[str] = []
+    for *row, last in cells:
+        first, *more = textwrap.wrap(last, room) or [""]
+        begun = "".join(cell + " " * (each - width_of(cell) + 2) for cell, each in zip(row, widths, strict=True))
+        lines += [(begun + first).rstrip(), *(" " * left + part for part in more)]
     return lines
 
 
@@ -55,3 +77,12 @@ def shortened(text: str, columns: int) -> str:
             break
         beginning += character
     return f"{beginning}…"
+
+
+def tsv_line(row: Sequence[object]) -> str:
+    r"""Return the values between tabs, nothing for None; what would end a cell, or move a terminal, is written out.
+
+    >>> tsv_line(["a\tb", None, 0.5])
+    'a\\tb\t\t0.5'
+    """
+    return "\t".join("" if value is None else visible(str(value)) for value in row)

@@ -1,0 +1,23 @@
+"""Ideas that a model may do without: each is a step in a file of its own, and the router loops over the list of them.
+
+To take a step out, delete its file and its two lines here; what it alone learns and reads goes with it.
+"""
+
+from ltr.steps.abstain import Abstain
+from ltr.steps.foreign import Foreign
+from ltr.steps.none import NoneOfThese
+from ltr.steps.step import Instead, Ranked, Step
+from ltr.storage.model_file import StoredModel
+
+__all__ = ["Instead", "Ranked", "Step", "steps_of"]
+
+STEPS: tuple[type[Step], ...] = (
+    Foreign,
+    NoneOfThese,
+    Abstain,  # after what takes a share of the probability: it asks how probable the first choice is
+)
+
+
+def steps_of(model: StoredModel) -> tuple[Step, ...]:
+    """Return the steps that the model learned or needs, in the order in which they apply."""
+    return tuple(step for kind in STEPS if (step := kind.of(model)) is not None)
