@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from ltr.experiments.batch import run_batch as run_batch
     from ltr.experiments.learning_routers import load as load
     from ltr.experiments.learning_routers import search as search
-    from ltr.experiments.pipeline import run as run
     from ltr.experiments.refit import update as update
     from ltr.experiments.router_from_log import init_from as init_from
     from ltr.experiments.single_run import train as train
     from ltr.features.registry import feature as feature
+    from ltr.flow import run as run
     from ltr.reporting.report import write_report as write_report
     from ltr.rerankers.registry import reranker as reranker
     from ltr.results.comparison import compare as compare
@@ -49,7 +49,7 @@ HOMES = {
     "Outcome": "ltr.serving.outcomes",
     "update": "ltr.experiments.refit",
     "train": "ltr.experiments.single_run",
-    "run": "ltr.experiments.pipeline",
+    "run": "ltr.flow",
     "RunConfig": "ltr.config.run",
     "load_config": "ltr.config.run",
     "sweep": "ltr.config.sweeps",

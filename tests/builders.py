@@ -128,3 +128,28 @@ def run_app(app, *arguments):
     done = CliRunner().invoke(app, list(arguments))
     assert done.exit_code == 0, done.output
     return done.output
+
+
+def side_of(groups, chosen):
+    """The side of a dealing that holds the chosen groups, which are all of their traces."""
+    from ltr.data.splits import Dealt, Side
+    from ltr.data.text_hashes import hashed
+
+    candidates = groups.candidates
+    is_chosen = np.isin(np.arange(len(candidates.trace_ids)), candidates.traces[chosen])
+    return Side(Dealt.of(hashed(candidates.trace_ids), is_chosen.astype(np.int64)), (1,))
+
+
+def features_of(groups, config):
+    """The columns of a run of the config, of training groups in memory."""
+    from ltr.columns import Data, Features
+    from ltr.data.shards import Whole
+
+    return Features(config, Data(kind=groups.candidates.kind, train=Whole(groups), files={}))
+
+
+def score_offset(groups):
+    """What a training adds to the score of each row."""
+    from ltr.storage.designs import design_of
+
+    return design_of(groups, np.empty((len(groups.labels), 0))).score_offset

@@ -4,7 +4,7 @@ import numpy as np
 
 from ltr import Router, RunConfig, TrainConfig, read_groups
 from ltr.evaluation.best_single_feature import BestFeature
-from ltr.experiments.evaluate_router import evaluate_router
+from ltr.measuring import evaluate_router
 from ltr.storage.training_record import TrainingRecord
 from tests.made import EvaluateConfig, written
 

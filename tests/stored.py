@@ -4,9 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from ltr.results.flat_metrics import flat
-from ltr.results.metrics_record import metrics_record
-from ltr.results.query_records import query_records
+from ltr.results.queries import query_records
+from ltr.results.record import flat
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.record_reader import read_record
 
@@ -18,7 +17,7 @@ def stored_metrics(directory):
 
 def flat_metrics(evaluated):
     """What would be stored of an evaluated ranking."""
-    return flat(metrics_record(evaluated))
+    return flat(evaluated.record)
 
 
 def stored_queries(evaluated):

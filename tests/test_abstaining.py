@@ -24,9 +24,8 @@ from ltr.evaluation.abstention_threshold import (
     risk_threshold,
     upper_limit,
 )
-from ltr.experiments.abstention_calibration import confident_answers
-from ltr.experiments.abstention_evaluation import promise_warnings
 from ltr.serving import router as serving
+from ltr.steps.abstain import confident_answers, promise_warnings, promised
 from ltr.training.softmax import log_softmax
 from ltr.training.temperature import fit_temperature, helpful_temperature
 from tests.made import AbstainConfig, DataConfig, NoneConfig, page_of, save_run, tool_rows, written
@@ -257,22 +256,30 @@ def test_an_answered_query_for_which_none_is_right_is_a_wrong_answer(tmp_path):
     assert answers.confidence[: -groups.num_none].tolist() == confidence.tolist()
 
 
+class Sure:
+    """A router whose first choice is always the first candidate."""
+
+    def first_choices(self, candidates):
+        starts = candidates.offsets[:-1]
+        return starts, np.ones(len(starts))
+
+
+def doubts(rule, groups):
+    """Why the promise of the rule does not apply to the groups."""
+    of = promised(Sure(), rule, groups, 1.0)
+    return list(promise_warnings(rule, of, groups.num_none, len(groups.offsets) - 1))
+
+
 def test_the_promise_names_what_makes_it_not_apply(tmp_path, samples):
     rule = abstaining_run(samples).router.abstain
     rows = [row | {"time": 5.0} for row in tool_rows(range(60))]
     same = read_groups(samples)
-    assert list(promise_warnings(replace(rule, candidates=()), same)) == [
-        "10 candidates of 10 are not in the calibration data"
-    ]
-    assert list(promise_warnings(rule, same)) == []
+    assert doubts(replace(rule, candidates=()), same) == ["10 candidates of 10 are not in the calibration data"]
+    assert doubts(rule, same) == []
     timed = read_groups(written(tmp_path / "timed.jsonl", rows))
-    assert list(promise_warnings(replace(rule, newest=4.0), timed)) == [
-        "120 queries of 120 are later than all calibration data"
-    ]
+    assert doubts(replace(rule, newest=4.0), timed) == ["120 queries of 120 are later than all calibration data"]
     none = without_none(read_groups(written(tmp_path / "none.jsonl", with_none(rows))))
-    assert any(
-        "none is right in 25.0% of the queries" in text for text in promise_warnings(replace(rule, queries=120), none)
-    )
+    assert any("none is right in 25.0% of the queries" in text for text in doubts(replace(rule, queries=120), none))
 
 
 def test_a_cut_takes_the_promise_away(tmp_path, samples, monkeypatch):

@@ -10,12 +10,12 @@ import pytest
 import ltr
 from ltr import TrainConfig, fit
 from ltr.errors import DataError
-from ltr.training.diagnosis import diagnose
+from ltr.training.diagnosis import diagnose, diagnose_designs
+from ltr.training.fit import fit_designs
 from ltr.training.group_losses import group_losses
-from ltr.training.shard_training import diagnose_shards, fit_shards
+from ltr.training.trainable import Design
 from tests.made import tool_rows, written
 from tests.oracles import random_groups, slices
-from tests.test_training_shards import InMemory, ShardArrays
 
 APART = TrainConfig(trainer="newton", l2=0.01, standardize=True, targets="apart")
 SHAPES = [{}, {"knots": 3}, {"products": True}]
@@ -105,13 +105,13 @@ def test_shards_teach_what_the_same_groups_teach_in_one(groups):
     for first in range(0, 200, 40):
         of = slice(offsets[first], offsets[first + 40])
         own = offsets[first : first + 41] - offsets[first]
-        parts.append(ShardArrays(phi[of], labels[of], own, weights[first : first + 40], added[of]))
-    source, traces = InMemory(tuple(parts)), np.arange(200) // 2
+        parts.append(Design(phi[of], labels[of], own, weights[first : first + 40], added[of]))
+    source, traces = parts, np.arange(200) // 2
     whole = fit(phi, labels, offsets, APART, weights=weights, score_offset=added)
-    model = fit_shards(source, APART)
+    model = fit_designs(source, APART)
     np.testing.assert_allclose(model.w, whole.w, rtol=1e-11)
     assert (model.training.groups, model.training.skipped) == (whole.training.groups, whole.training.skipped)
-    known = diagnose_shards(source, APART, model, clusters=traces)
+    known = diagnose_designs(source, APART, model, clusters=traces)
     expected = diagnose(phi, labels, offsets, APART, whole, weights=weights, score_offset=added, clusters=traces)
     np.testing.assert_allclose(known.errors.standard, expected.errors.standard, rtol=1e-9)
     assert known.effective_groups == pytest.approx(expected.effective_groups)
@@ -162,7 +162,7 @@ def test_config_check_knows_the_key_and_its_values(cli):
 
 
 def test_groups_too_large_to_be_taken_apart_are_refused_with_what_to_do(monkeypatch):
-    monkeypatch.setattr("ltr.training.trainable_groups.MOST_REPEATED", 100)
+    monkeypatch.setattr("ltr.training.trainable.MOST_REPEATED", 100)
     phi, labels = np.random.default_rng(0).normal(size=(20, 4)), np.tile([1.0, 0.0], 10)
     with pytest.raises(DataError, match=r"^train.targets apart makes 110 rows of 20, .*; set it to label$"):
         fit(phi, labels, [0, 20], APART)

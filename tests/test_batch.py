@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 import ltr
-from ltr import RunConfig, run_batch
+from ltr import RunConfig, columns, flow, run_batch
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
-from ltr.experiments import shared_inputs, training_columns
 from ltr.experiments.batch import BatchOptions, forecast, planned
 from ltr.experiments.single_run import run_and_save
 from ltr.features.registry import FEATURES
@@ -92,7 +91,7 @@ def test_processes_change_no_byte(sweep, runs):
 @pytest.mark.parametrize("folds", [None, 3])
 def test_runs_that_differ_in_l2_alone_read_and_featurise_once(sweep, tmp_path, monkeypatch, folds):
     calls = []
-    for module, name in ((shared_inputs, "read_data"), (training_columns, "fit_features")):
+    for module, name in ((flow, "read_data"), (columns, "CrossFitting")):
         own = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *a, own=own, name=name, **k: calls.append(name) or own(*a, **k))
     plan = planned(
@@ -100,7 +99,7 @@ def test_runs_that_differ_in_l2_alone_read_and_featurise_once(sweep, tmp_path, m
     )
     run_batch([replace(each, directory=tmp_path / each.directory) for each in plan], tmp_path / "r")
     assert calls.count("read_data") == 1
-    assert calls.count("fit_features") == 2 * (1 + (folds or 0))
+    assert calls.count("CrossFitting") == 2 * (1 + (folds or 0))
 
 
 def test_a_run_that_fails_leaves_the_others_alone(sweep, tmp_path):
@@ -115,7 +114,7 @@ def test_a_run_that_fails_leaves_the_others_alone(sweep, tmp_path):
 def test_complete_runs_are_left_untouched_and_no_sample_is_read(sweep, tmp_path, monkeypatch):
     _, board = made(sweep, tmp_path / "runs")
     before = times(tmp_path / "runs")
-    monkeypatch.setattr(shared_inputs, "read_data", None)
+    monkeypatch.setattr(flow, "read_data", None)
     ended, again = made(sweep, tmp_path / "runs", resume=True)
     assert all(each.is_untouched for each in ended)
     assert times(tmp_path / "runs") == before

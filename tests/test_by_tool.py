@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, evaluate, rank, read_groups
-from ltr.results.evaluated_ranking import evaluate_groups
-from ltr.results.hits_and_mistakes_by_tool import by_tool, confused_pairs
+from ltr.results.measuring import evaluate_groups
+from ltr.results.tools import by_tool, confused_pairs
 from tests.made import graph_rows, tool_rows, written
 
 

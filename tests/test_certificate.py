@@ -11,7 +11,7 @@ from ltr.training.fit_result import Optimum
 from ltr.training.identifiability import Geometry, direction_text
 from ltr.training.newton import EVERY, MANY, solve
 from ltr.training.optimality_certificate import loss_falls_forever
-from ltr.training.trainable_groups import trainable
+from ltr.training.trainable import trainable
 from tests.oracles import random_groups
 
 UNPENALISED = TrainConfig(trainer="newton", l2=0.0)

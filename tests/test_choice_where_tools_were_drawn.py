@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.experiments import model_alternatives_on_folds
+from ltr import choose
 from tests.made import written
 
 THINGS = ("weather", "news", "stock", "map", "mail", "calendar", "music", "photo", "movie", "train", "hotel", "recipe")
@@ -53,7 +53,7 @@ def test_where_few_tools_were_drawn_alternatives_are_judged_on_the_whole_catalog
 
 
 def test_of_many_queries_so_many_judge_as_memory_allows_the_same_in_any_order_of_the_file(cli, files, monkeypatch):
-    monkeypatch.setattr(model_alternatives_on_folds, "DRAWN_ROWS", 24 * 5)
+    monkeypatch.setattr(choose, "DRAWN_ROWS", 24 * 5)
     some = choice(cli, files, "8", "some")
     assert some["reason"].endswith("by 25 of 40 queries")  # five of each fold
     lines = Path("s.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)

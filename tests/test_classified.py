@@ -2,6 +2,8 @@ import math
 import random
 from dataclasses import asdict
 from decimal import Decimal, localcontext
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from ltr import evaluate, rank
 from ltr.errors import DataError
 from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities, chains, rounding
-from ltr.evaluation.metrics.classification_counts import FINE_BINS, CandidateCounts, added, blocks_of, fine_bins
+from ltr.evaluation.metrics.classification_counts import FINE_BINS, CandidateCounts, blocks_of, fine_bins
 from tests.test_metrics import tied_groups
 
 POOLED = ["accuracy", "precision", "recall", "f1", "f2", "f0.5", "auc", "gauc", "logloss", "ece", "confusion"]
@@ -396,7 +398,10 @@ def counts_of(queries):
 def test_the_counts_of_shards_add_up_to_those_of_all_queries():
     draw = random.Random(0)
     queries = [[(draw.gauss(0, 2), draw.random() < 0.4) for _ in range(draw.randrange(1, 6))] for _ in range(60)]
-    of_all, of_shards = counts_of(queries), added([counts_of(queries[first : first + 20]) for first in (0, 20, 40)])
+    of_all, of_shards = (
+        counts_of(queries),
+        reduce(add, [counts_of(queries[first : first + 20]) for first in (0, 20, 40)]),
+    )
     assert min(asdict(of_all.confusion).values()) > 0
     assert of_shards.least_loss == pytest.approx(of_all.least_loss) != 0
     assert of_shards.loss == pytest.approx(of_all.loss)

@@ -66,8 +66,6 @@ def test_a_part_that_is_damaged_ends_every_command_before_its_work(folder, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_descent_is_refused_in_one_line_that_names_newton(folder, tmp_path, cli):
-    code, message = cli.refused("train", f"{folder}/parts", "-o", f"{tmp_path}/run")
-    assert code == 2
-    assert "--trainer newton" in message
-    assert list(tmp_path.iterdir()) == []
+def test_descent_says_that_its_steps_go_part_by_part(folder, tmp_path, cli):
+    cli.good("train", f"{folder}/parts", "--epochs", "2", "-o", f"{tmp_path}/run")
+    assert "descent goes through a directory of columns part by part" in cli.err

@@ -11,8 +11,8 @@ from ltr.config.recipes import RECIPES, VERSIONS
 from ltr.config.run import feature_configs
 from ltr.encoders.registry import best_installed
 from ltr.errors import ConfigError
-from ltr.experiments.training_columns import prepare
 from ltr.features.presets import recommended_features
+from tests.builders import features_of
 from tests.made import grouped, tool_rows, written
 
 SHIPPED = Path(__file__).parent.parent / "configs"
@@ -146,7 +146,7 @@ def test_the_encoder_that_auto_took_is_named_in_one_line(cli):
 
 def test_a_column_that_is_left_out_is_not_warned_about(tmp_path):
     config = RunConfig(features=("recommended",), encoder="hash")
-    prepared = prepare(config, read_groups(written(tmp_path / "s.jsonl", tool_rows(range(12)))), None)
+    prepared = features_of(read_groups(written(tmp_path / "s.jsonl", tool_rows(range(12)))), config).training()
     assert any(warning.startswith("tool.lift is 0 for every tool") for warning in prepared.warnings)
     places = np.array([place for place, name in enumerate(prepared.names) if name != "tool.lift"])
     assert prepared.only(places).warnings == ()

@@ -8,6 +8,7 @@ import pytest
 
 from ltr import feature, read_groups
 from ltr.data.groups import select
+from ltr.data.shards import Whole
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.registry import ENCODERS as REGISTERED
 from ltr.features.crossfit import CrossFitting, fit_features
@@ -20,7 +21,7 @@ from ltr.features.state_learners import Counted
 from ltr.features.text_tables import names_table
 from ltr.files import mergeable_tables
 from ltr.files.mergeable_tables import Table
-from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
+from tests.builders import LetterEncoder, graph_lines, side_of, tool_lines, write_lines
 
 TRACES = 34
 ENCODERS = {"letters": LetterEncoder, "hash": HashEncoder}
@@ -144,14 +145,15 @@ def test_any_cut_into_shards_of_whole_traces_gives_the_same_part_and_the_same_st
 @pytest.mark.parametrize("name", [*COUNTED, *BY_HAND])
 def test_the_state_of_a_fold_is_that_of_a_fit_on_the_groups_of_the_others(groups, name):
     config, own = FeatureConfig(name), groups[FEATURES[name].kind]
-    encoder, fitting = encoder_of("letters", own), CrossFitting([config], own, "letters")
+    encoder, fitting = encoder_of("letters", own), CrossFitting([config], Whole(own), "letters")
+    folds = fitting.folds[0].of_groups(own.candidates)
     *without_each, of_all = fitting.without_each(config)
     assert len(without_each) == 10
-    for fold, state in enumerate(without_each):
-        if state is not None:  # else its learner gives columns at once: tests/test_tool_ridge.py
-            others = select(own, np.flatnonzero(fitting.folds[:, 0] != fold))
+    for fold, (state, gives_columns) in enumerate(without_each):
+        if not gives_columns:  # at once: tests/test_tool_ridge.py
+            others = select(own, np.flatnonzero(folds != fold))
             assert_alike(plain(state), plain(fit_states([config], others, encoder)[0]), relative=1e-3)
-    assert_alike(plain(of_all), plain(fit_states([config], own, encoder)[0]), relative=1e-3)
+    assert_alike(plain(of_all[0]), plain(fit_states([config], own, encoder)[0]), relative=1e-3)
 
 
 @pytest.mark.parametrize("traces", [TRACES, 7], ids=["ten folds", "a fold a trace"])
@@ -166,7 +168,8 @@ def test_folds_that_judge_share_what_is_counted_and_learn_nothing_of_the_fold_th
         ([np.flatnonzero(judge != fold) for fold in range(5)], (3,)),
         ([np.flatnonzero(judge <= block) for block in range(4)], (0, 3)),  # by time: what is learned from grows
     ):
-        shared = CrossFitting(configs, own, "letters", sides)
+        choices = [side_of(own, learned) for learned in sides]
+        shared = CrossFitting(configs, Whole(own), "letters", choices)
         for number in some:
             learned = sides[number]
             alone, phi = fit_features(configs, select(own, learned), "letters")
@@ -176,10 +179,10 @@ def test_folds_that_judge_share_what_is_counted_and_learn_nothing_of_the_fold_th
             assert_alike(
                 *(plain(dict(enumerate(fit.taken(others).states))) for fit in (together, alone)), relative=1e-3
             )
-            held = select(own, np.setdiff1d(np.arange(len(judge)), learned)).candidates
-            np.testing.assert_allclose(shared.applied(together, number, held), together(held), atol=3e-3)
+            held = select(own, np.setdiff1d(np.arange(len(judge)), learned))
+            np.testing.assert_allclose(shared.applied(together, number)(held), together(held.candidates), atol=3e-3)
             labels = np.where(np.isin(np.repeat(np.arange(len(judge)), np.diff(own.offsets)), learned), own.labels, 0)
-            unseen = CrossFitting(configs, replace(own, labels=labels), "letters", sides)
+            unseen = CrossFitting(configs, Whole(replace(own, labels=labels)), "letters", choices)
             np.testing.assert_allclose(unseen.fitted(number)[1], same, rtol=1e-6, atol=1e-6)
 
 
@@ -197,7 +200,9 @@ def test_folds_that_judge_count_each_group_once(groups):
     try:
         judge = own.candidates.traces % 5
         sides = [np.arange(len(judge)), *(np.flatnonzero(judge != fold) for fold in range(5))]
-        shared = CrossFitting([FeatureConfig("tool.rows_judged")], own, "hash", sides)
+        shared = CrossFitting(
+            [FeatureConfig("tool.rows_judged")], Whole(own), "hash", [side_of(own, side) for side in sides]
+        )
         for number, learned in enumerate(sides):
             part = select(own, learned)
             fitted, phi = shared.fitted(number)

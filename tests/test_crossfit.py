@@ -5,17 +5,19 @@ import pytest
 
 from ltr import feature, read_groups
 from ltr.data.groups import select
+from ltr.data.shards import Whole
+from ltr.data.splits import hash_blocks
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, RunError, UsageError
 from ltr.features import crossfit, learned_states
-from ltr.features.crossfit import fit_features, trace_fold
+from ltr.features.crossfit import FOLDS, fit_features
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.row_queries import RowTexts, row_queries
 from ltr.features.state_learners import Counted, Optimised
 from ltr.files.mergeable_tables import table
 from ltr.files.table_keys import digests
-from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
+from tests.builders import LetterEncoder, column_of, graph_lines, side_of, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
 
@@ -37,13 +39,18 @@ def cross_fitted(groups):
     return fit_features([FeatureConfig("tool.hist")], groups, "letters")[1][:, 0]
 
 
+def fold_of(line):
+    """The fold of a line's trace."""
+    return hash_blocks([line["trace_id"]], FOLDS)[0]
+
+
 @pytest.mark.parametrize("traces", [20, 40])
 def test_training_columns_come_from_the_other_folds(tmp_path, traces):
     lines = list(tool_lines(seed=2, traces=traces))
     by_hand = []
     for line in lines:
-        fold = trace_fold(line["trace_id"])
-        others = [e for e in lines if e["tool"] == line["tool"] and trace_fold(e["trace_id"]) != fold]
+        fold = fold_of(line)
+        others = [e for e in lines if e["tool"] == line["tool"] and fold_of(e) != fold]
         by_hand.append((sum(other["label"] for other in others) + 1) / (len(others) + 2))
     np.testing.assert_allclose(cross_fitted(groups_of(tmp_path, lines)), by_hand, atol=1e-12)
 
@@ -248,7 +255,7 @@ def test_counts_that_choices_share_are_those_of_a_fit_alone_where_a_fold_holds_n
     groups = groups_of(tmp_path, tool_lines(seed=4, traces=6, groups=2))
     first = np.flatnonzero(groups.candidates.traces == 0)  # one trace: its other fold is empty
     configs, one = [FeatureConfig("tool.hist")], select(groups, first)
-    fitted, phi = crossfit.CrossFitting(configs, groups, "letters", [first]).fitted()
+    fitted, phi = crossfit.CrossFitting(configs, Whole(groups), "letters", [side_of(groups, first)]).fitted()
     alone, expected = fit_features(configs, one, "letters")
     assert fitted.states == alone.states
     np.testing.assert_array_equal(phi, expected)

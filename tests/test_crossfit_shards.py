@@ -13,9 +13,8 @@ from ltr.data.sample_shards import sample_shards
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, DiskError, FileError, UsageError
-from ltr.features import crossfit_shards
-from ltr.features.crossfit import fit_features
-from ltr.features.crossfit_shards import TraceFolds, first_traces, fit_over_shards
+from ltr.features import crossfit
+from ltr.features.crossfit import CrossFitting, fit_features
 from ltr.features.presets import ALL, SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.state_learners import Counted, Optimised
@@ -87,8 +86,7 @@ def over_shards(path, configs, encoder, rows):
     """The columns of each row, and the features."""
     with sample_shards(path, rows=rows) as shards:
         assert len(shards) > 2
-        folds = TraceFolds.of(first_traces(shards))
-        crossfit = fit_over_shards(configs, shards, folds, encoder, folder=path.parent)
+        crossfit = CrossFitting(configs, shards, encoder).stored(path.parent)
         columns = {key: row for part in shards for key, row in by_row(part, crossfit.phi(part)).items()}
     return columns, crossfit.features
 
@@ -146,9 +144,7 @@ def test_of_a_single_trace_nothing_is_learned(tmp_path):
     configs = [FeatureConfig("tool.hist"), FeatureConfig("tool.lift")]
     _, phi = fit_features(configs, groups, "hash")
     empty = select(groups, np.empty(0, dtype=np.int64))
-    crossfit = fit_over_shards(
-        configs, [groups, empty], TraceFolds.of(groups.candidates.trace_ids), "hash", folder=tmp_path
-    )
+    crossfit = CrossFitting(configs, [groups, empty], "hash").stored(tmp_path)
     np.testing.assert_array_equal(crossfit.phi(groups), phi)
 
 
@@ -179,18 +175,14 @@ def test_a_plain_fit_is_refused_by_name(tmp_path, register):
         sample_shards(path) as shards,
         pytest.raises(UsageError, match=r"^the feature tool\.plain learns with a plain"),
     ):
-        fit_over_shards(
-            [FeatureConfig("tool.plain")], shards, TraceFolds.of(first_traces(shards)), "hash", folder=tmp_path
-        )
+        CrossFitting([FeatureConfig("tool.plain")], shards, "hash").stored(tmp_path)
 
 
 def test_an_encoder_that_learns_from_all_texts_at_once_is_refused_by_name(tmp_path, register):
     register("learning", type("Learning", (LetterEncoder,), {"state": {"documents": 3}}))
     path = write_lines(tmp_path / "samples.jsonl", tool_lines(traces=3))
     with sample_shards(path) as shards, pytest.raises(UsageError, match="^the encoder learning learns from all texts"):
-        fit_over_shards(
-            [FeatureConfig("tool.rel")], shards, TraceFolds.of(first_traces(shards)), "learning", folder=tmp_path
-        )
+        CrossFitting([FeatureConfig("tool.rel")], shards, "learning").stored(tmp_path)
 
 
 def test_the_hash_encoder_counts_a_text_once_however_many_shards_have_it():
@@ -203,7 +195,7 @@ def test_the_hash_encoder_counts_a_text_once_however_many_shards_have_it():
 
 @pytest.mark.parametrize("kind", LINES)
 def test_what_is_counted_may_lie_on_disk(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(crossfit_shards, "IN_MEMORY", 500)
+    monkeypatch.setattr(crossfit, "IN_MEMORY", 500)
     path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=24))
     names = [name for name in ALL[kind] if name.split(".")[1] not in ("proto", "ridge", "clauses")]
     assert_equal_fits(*both(path, [FeatureConfig(name) for name in names], "hash", 35))
@@ -222,10 +214,9 @@ def test_the_states_of_folds_lie_in_files_and_give_the_same_columns(tmp_path, mo
 def test_a_worker_is_sent_where_the_states_lie_and_not_their_arrays(tmp_path, monkeypatch):
     monkeypatch.setattr(shared_state_files, "LARGEST_IN_MEMORY", 1 << 10)
     groups = read_groups(write_lines(tmp_path / "samples.jsonl", tool_lines(traces=60)))
-    folds = TraceFolds.of(groups.candidates.trace_ids)
-    crossfit = fit_over_shards([FeatureConfig("tool.ridge")], [groups], folds, "hash", folder=tmp_path)
+    crossfit = CrossFitting([FeatureConfig("tool.ridge")], [groups], "hash").stored(tmp_path)
     assert len(crossfit.states) == 10
-    assert sum(Path(states[0].path).stat().st_size for states in crossfit.states.values()) > 10 * 1 << 12
+    assert sum(Path(states[0][0].path).stat().st_size for states in crossfit.states) > 10 * 1 << 12
     assert len(pickle.dumps(crossfit.states)) < 10 * 1 << 12
 
 
@@ -242,8 +233,7 @@ def test_a_state_of_a_plug_in_is_what_it_returned(tmp_path, monkeypatch, registe
     counting = Counted(lambda groups, context: {"none": table(digests([]))}, lambda part: state)
     register("tool.bare", column=see, fit=counting)
     groups = read_groups(write_lines(tmp_path / "samples.jsonl", tool_lines(traces=24)))
-    folds = TraceFolds.of(groups.candidates.trace_ids)
-    crossfit = fit_over_shards([FeatureConfig("tool.bare")], [groups], folds, "hash", folder=tmp_path)
+    crossfit = CrossFitting([FeatureConfig("tool.bare")], [groups], "hash").stored(tmp_path)
     crossfit.phi(groups)
     assert seen == [plain(state)] * len(crossfit.states)
     assert len(seen) > 1
@@ -293,6 +283,4 @@ def test_a_count_that_gives_other_tables_of_some_groups_is_told_by_name(tmp_path
     with pytest.raises(DataError, match=told):
         fit_features([FeatureConfig("tool.unlike")], read_groups(path), "hash")
     with sample_shards(path, rows=25) as shards, pytest.raises(DataError, match=told):
-        fit_over_shards(
-            [FeatureConfig("tool.unlike")], shards, TraceFolds.of(first_traces(shards)), "hash", folder=tmp_path
-        )
+        CrossFitting([FeatureConfig("tool.unlike")], shards, "hash").stored(tmp_path)

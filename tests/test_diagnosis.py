@@ -180,7 +180,7 @@ def test_a_trainer_that_ended_above_w_0_says_so(choices):
 def test_more_epochs_are_no_advice_where_validation_data_chose_an_earlier_one(choices):
     phi, labels, offsets = choices
     config = TrainConfig(epochs=50, patience=2, learning_rate=0.1)
-    model = fit(*choices, config, valid=Validation(-phi, labels, offsets))
+    model = fit(*choices, config, valid=Validation.of(-phi, labels, offsets))
     assert model.training.watched.best_epoch < model.training.epochs
     told = next(diagnose(*choices, config, model).warnings(model, NAMES))
     assert told.startswith("descent ended")

@@ -5,8 +5,8 @@ from ltr import Router, RunConfig, TrainConfig, read_groups, run
 from ltr.data.candidates import candidate_text
 from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.metrics.ranking_measures import TOP1
-from ltr.experiments.evaluate_router import evaluate_router
-from ltr.results.explanations import rescued, wrong
+from ltr.measuring import evaluate_router
+from ltr.results.queries import rescued, wrong
 from ltr.storage.training_record import TrainingRecord
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.made import DataConfig
@@ -20,13 +20,18 @@ def measured(tmp_path, lines):
     return result.measured, result.router
 
 
+def taken(explained):
+    """How many there are, and the first of them."""
+    return explained.number, [explanation for _, explanation in explained.first]
+
+
 @pytest.fixture
 def tools(tmp_path):
     return measured(tmp_path, list(tool_lines(seed=3, traces=40)))
 
 
 def test_wrong_queries_are_counted_and_the_least_trusted_come_first(tools):
-    found, explanations = wrong(*tools, most=1000)
+    found, explanations = taken(wrong(*tools, most=1000))
     assert found == len(explanations) == int((tools[0].evaluation.rank > 1).sum()) > 3
     trusts = [each.probability for each in explanations]
     assert trusts == sorted(trusts)
@@ -34,7 +39,7 @@ def test_wrong_queries_are_counted_and_the_least_trusted_come_first(tools):
 
 
 def test_the_parts_of_a_side_add_up_to_its_score(tools):
-    for each in wrong(*tools, most=5)[1]:
+    for each in taken(wrong(*tools, most=5))[1]:
         first, right = (sum(side.contributions.values()) for side in each.sides)
         assert first >= right
         assert [side.role for side in each.sides] == ["first", "right"]
@@ -43,7 +48,7 @@ def test_the_parts_of_a_side_add_up_to_its_score(tools):
 def test_rescued_queries_are_right_where_the_best_baseline_is_wrong(tools):
     by_baseline = tools[0].baselines[tools[0].best_baseline].values[TOP1]
     both = (tools[0].evaluation.rank == 1) & (by_baseline == 0)
-    found, explanations = rescued(*tools, most=1000)
+    found, explanations = taken(rescued(*tools, most=1000))
     assert found == int(both.sum())
     trusts = [each.probability for each in explanations]
     assert trusts == sorted(trusts, reverse=True)
@@ -53,8 +58,8 @@ def test_rescued_queries_are_right_where_the_best_baseline_is_wrong(tools):
 def test_without_baselines_nothing_is_rescued(tools):
     from dataclasses import replace
 
-    bare = replace(tools[0], baselines={}, best_baseline=None, compared=None)
-    assert rescued(bare, tools[1], most=3) == (0, [])
+    bare = replace(tools[0], baselines={}, best_baseline=None, ranked=replace(tools[0].ranked, compared=None))
+    assert taken(rescued(bare, tools[1], most=3)) == (0, [])
 
 
 def test_a_graph_is_named_with_its_first_nodes(tmp_path):
@@ -74,5 +79,5 @@ def test_a_best_feature_whose_smallest_value_comes_first_is_asked_for_its_smalle
         for tool, values in numbers.items()
     ]
     shown = evaluate_router(router, read_groups(write_lines(tmp_path / "s.jsonl", lines)), RunConfig())
-    found, (explanation,) = rescued(shown, router, most=3)
+    found, (explanation,) = taken(rescued(shown, router, most=3))
     assert (found, explanation.sides[0].candidate) == (1, "least")

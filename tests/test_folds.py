@@ -1,7 +1,6 @@
 """Cross-validation and splits: what is left out teaches nothing, and every group is left out once."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,12 +8,14 @@ import pytest
 from ltr import RunConfig, TrainConfig, evaluate, fit, rank, read_groups, run
 from ltr.data.candidates import key_order
 from ltr.data.groups import select
+from ltr.data.shards import Whole
 from ltr.data.splits import fold_indices, split_off
 from ltr.errors import DataError, DivergedError, UsageError
-from ltr.experiments.l2_choice import path_weights
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FeatureConfig
+from ltr.folds import path_weights
+from ltr.training.trainable import Design
 from tests.builders import tool_lines, write_lines
 from tests.made import DataConfig, EvaluateConfig
 from tests.oracles import random_groups
@@ -141,9 +142,14 @@ def test_folds_by_time_learn_from_what_came_before(samples):
         assert groups.times[inside].max() < groups.times[outside].min()
 
 
+def parted(groups, share, name, **options):
+    """The groups that stay, and those that are split off."""
+    return [part.groups for part in split_off(Whole(groups), share, name, **options)]
+
+
 def test_a_share_by_time_is_the_latest_traces(samples):
     groups = read_groups(samples)
-    stay, out = split_off(groups, 0.25, "test", seed=0, by="time", of=24)
+    stay, out = parted(groups, 0.25, "test", seed=0, by="time", of=24)
     assert len(out.candidates.trace_ids) == 6
     assert stay.times.max() < out.times.min()
 
@@ -152,7 +158,7 @@ def test_a_share_by_time_is_the_latest_traces(samples):
 def test_no_instant_stands_on_both_sides_of_a_split_by_time(tmp_path, times, share, out):
     lines = [line | {"time": times[int(line["trace_id"][1:])]} for line in tool_lines(traces=8)]
     groups = read_groups(write_lines(tmp_path / "a.jsonl", lines))
-    stay, later = split_off(groups, share, "test", seed=0, by="time", of=8)
+    stay, later = parted(groups, share, "test", seed=0, by="time", of=8)
     assert len(later.candidates.trace_ids) == out
     assert stay.times.max() < later.times.min()
     with pytest.raises(UsageError, match="folds is 3; 8 traces are at too few different times for them"):
@@ -185,13 +191,13 @@ def test_of_traces_of_one_time_each_nothing_is_told(config):
 def test_traces_of_one_time_cannot_be_split_by_it(tmp_path):
     groups = read_groups(write_lines(tmp_path / "a.jsonl", [line | {"time": 5} for line in tool_lines(traces=8)]))
     with pytest.raises(UsageError, match="test 0.5: all 8 traces end at the same time; drop data.split: time"):
-        split_off(groups, 0.5, "test", seed=0, by="time", of=8)
+        parted(groups, 0.5, "test", seed=0, by="time", of=8)
 
 
 def test_a_split_by_time_needs_times(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", tool_lines(traces=4))
     with pytest.raises(DataError, match=r"a.jsonl:1: time: missing; data.split is time, and every group needs one"):
-        split_off(read_groups(path), 0.5, "test", seed=0, by="time", of=4)
+        parted(read_groups(path), 0.5, "test", seed=0, by="time", of=4)
 
 
 def test_test_and_validation_shares_leave_each_other_alone(config):
@@ -293,9 +299,9 @@ def test_queries_weigh_in_the_fits_of_several_penalties_whatever_the_trainer():
     rng = np.random.default_rng(4)
     phi, labels, offsets = random_groups(rng, 60, sizes=(2, 5))
     weights = rng.uniform(0.1, 10, 60)
-    groups = SimpleNamespace(labels=labels, offsets=offsets, weights=weights, candidates=SimpleNamespace(draws=None))
+    design = Design(phi, labels, offsets, weights)
     for trainer in ("newton", "descent"):
         config = TrainConfig(trainer=trainer, l2=(0.1, 0.01), epochs=3)
-        for l2, w in zip(config.l2, path_weights(config, phi, groups), strict=True):
+        for l2, w in zip(config.l2, path_weights(config, (design,))[0], strict=True):
             alone = fit(phi, labels, offsets, replace(config, l2=l2), weights=weights)
             np.testing.assert_allclose(w, alone.w, rtol=1e-6, atol=1e-9)

@@ -17,7 +17,7 @@ from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.descent import epoch_pass
 from ltr.training.kernels import dispatch_by_size as compiled
 from ltr.training.objective import derivatives, slope
-from ltr.training.trainable_groups import trainable
+from ltr.training.trainable import trainable
 from tests.oracles import naive_descent, random_groups
 
 FAST = (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ltr import TrainConfig, fit
-from ltr.experiments.l2_choice import chosen_l2
+from ltr.folds import chosen_l2
 from ltr.training.l2_path import exact_path
 from tests.oracles import random_groups
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ltr import RunConfig, read_groups
-from ltr.experiments.evaluate_router import evaluate_router
+from ltr.measuring import evaluate_router
 from tests.by_hand import ROUTER, TIE, WRONG, evaluated
 from tests.made import written
 from tests.stored import flat_metrics
@@ -48,7 +48,7 @@ def test_the_lead_over_the_best_feature_resamples_whole_traces(tmp_path):
         for tool, label, x2 in (("a", 1, trace % 2), ("b", 0, 0))
     ]  # Top-1 is 1 in every other trace, that of x1 alone 0
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
-    interval = evaluate_router(ROUTER, groups, RunConfig()).over_best_feature
+    interval = evaluate_router(ROUTER, groups, RunConfig()).record.over_best_feature
     deviation = (0.5 * 0.5 / 8) ** 0.5
     assert interval.mean == 0.5
     assert interval.high - interval.low == pytest.approx(2 * 1.96 * deviation, rel=0.2)

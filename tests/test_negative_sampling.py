@@ -10,8 +10,8 @@ from ltr import read_groups
 from ltr.data.groups import select
 from ltr.data.tool_texts import ToolText
 from ltr.errors import SampleError, UsageError
-from ltr.experiments.negative_sampling import draw_negatives
-from ltr.experiments.sampling_correction import score_offset
+from ltr.steps.negatives import draw_negatives
+from tests.builders import score_offset
 from tests.made import WORDS, written
 
 NAMES = [f"get_{word}" for word in WORDS] + [f"set_{word}" for word in WORDS]

@@ -7,9 +7,10 @@ import pytest
 from scipy.optimize import minimize
 
 import ltr
+from ltr.data.groups import select
 from ltr.errors import UsageError
-from ltr.experiments import newcomers_training
 from ltr.features.presets import NEWCOMERS
+from ltr.steps import newcomers
 from tests.made import written
 
 THINGS = (
@@ -87,15 +88,15 @@ def test_the_weights_of_trained_columns_stand_still(run, run_without):
 
 
 def test_the_two_weights_are_the_optimum_of_the_loss_on_what_was_held_out(files, monkeypatch):
-    seen, learned = [], newcomers_training._fitted
-    monkeypatch.setattr(newcomers_training, "_fitted", lambda *inputs: seen.append(inputs) or learned(*inputs))
+    seen, learned = [], newcomers._fitted
+    monkeypatch.setattr(newcomers, "_fitted", lambda *inputs: seen.append(inputs) or learned(*inputs))
     router = trained(files).router
     ((held, _, traces),) = seen
     is_new = np.concatenate([one.asks_for_missed for one in held])
     groups = [
-        (one.newcomers[first:last], one.scores[first:last], one.groups.labels[first:last])
+        (one.newcomers[last - size : last], one.scores[last - size : last], one.labels[last - size : last])
         for one in held
-        for first, last in zip(one.groups.offsets[:-1], one.groups.offsets[1:], strict=True)
+        for size, last in zip(one.sizes, np.cumsum(one.sizes), strict=True)
     ]
     assert len(groups) == len(is_new)
     weights = np.where(is_new, 0.1 / 0.9 * (~is_new).sum() / is_new.sum(), 1.0)
@@ -112,21 +113,33 @@ def test_the_two_weights_are_the_optimum_of_the_loss_on_what_was_held_out(files,
     assert router.w[len(router.names) - 2 : len(router.names)] == pytest.approx(found, rel=1e-3)
 
 
+def held_out(monkeypatch):
+    """The groups that each fold holds out, and what is known of them, once something was trained."""
+    held, scored = [], newcomers._scored
+
+    def seen(model, applied, number, fold, missed, groups):
+        known = scored(model, applied, number, fold, missed, groups)
+        held.append((select(groups, np.flatnonzero(~fold.outside(groups))), known))
+        return known
+
+    monkeypatch.setattr(newcomers, "_scored", seen)
+    return held
+
+
 def test_no_tool_and_no_trace_that_is_held_out_is_learned_from(files, monkeypatch):
-    learned_from, states = [], newcomers_training.fit_states
+    learned_from, states = [], newcomers.fit_states_of
     monkeypatch.setattr(
-        newcomers_training, "fit_states", lambda *inputs: learned_from.append(inputs[1]) or states(*inputs)
+        newcomers, "fit_states_of", lambda *inputs: learned_from.append(inputs[1].groups) or states(*inputs)
     )
-    held, learned = [], newcomers_training._fitted
-    monkeypatch.setattr(newcomers_training, "_fitted", lambda *inputs: held.extend(inputs[0]) or learned(*inputs))
+    held = held_out(monkeypatch)
     trained(files)
     *learned_from, of_all = learned_from  # what the columns that are kept learn from
     assert len(held) == len(learned_from) == 5
     assert len(of_all.offsets) > max(len(groups.offsets) for groups in learned_from)
-    for one, groups in zip(held, learned_from, strict=True):
-        assert not set(one.groups.candidates.trace_ids) & set(groups.candidates.trace_ids)
+    for (asked, one), groups in zip(held, learned_from, strict=True):
+        assert not set(asked.candidates.trace_ids) & set(groups.candidates.trace_ids)
         right = {groups.candidates.name_texts[name] for name in groups.candidates.names[groups.labels > 0].tolist()}
-        names = [one.groups.candidates.name_texts[name] for name in one.groups.candidates.names.tolist()]
+        names = [asked.candidates.name_texts[name] for name in asked.candidates.names.tolist()]
         assert one.newcomers[:, 0].tolist() == [float(name not in right) for name in names]
 
 
@@ -173,14 +186,12 @@ def test_where_tools_were_drawn_scores_have_the_offset_that_training_adds(tmp_pa
     tools = [{"name": name, "description": text} for name, text in TEXTS.items()]
     (tmp_path / "tools.json").write_text(json.dumps(tools))
     right = [{key: row[key] for key in row if key != "tool_description"} for row in lines(times=8) if row["label"]]
-    train, seen = written(tmp_path / "train.jsonl", right), []
-    learned = newcomers_training._fitted
-    monkeypatch.setattr(newcomers_training, "_fitted", lambda *inputs: seen.extend(inputs[0]) or learned(*inputs))
+    train, seen = written(tmp_path / "train.jsonl", right), held_out(monkeypatch)
     settings = ["data.negatives=5", "encoder=hash", "features=[tool.name]", "train.choose=[]"]
     config = [f"data.train={train}", f"data.tools={tmp_path / 'tools.json'}", "train.recipe=recommended", *settings]
     router = ltr.run(ltr.load_config(None, config)).router
-    for one in seen:
-        candidates = one.groups.candidates
+    for asked, one in seen:
+        candidates = asked.candidates
         by_weights = router.w[0] * router.fitted.only("tool.name")(candidates)[:, 0]
         added = one.scores - by_weights
         np.testing.assert_allclose(added, -np.log(candidates.draws.probabilities), atol=0.5)

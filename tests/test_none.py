@@ -11,14 +11,17 @@ from scipy import optimize
 import ltr
 from ltr import RunConfig, TrainConfig, read_groups, run
 from ltr.arrays import offsets_of
+from ltr.columns import IN_MEMORY
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.right_candidate_removal import removed
+from ltr.data.shards import Whole
 from ltr.errors import ConfigError, DataError, FileError
-from ltr.evaluation.none_of_these_measures import NoneQueries, calibration_error, measure_none
-from ltr.experiments.cross_fitted_scores import fold_models
+from ltr.evaluation.metrics.classification_counts import calibration_error
+from ltr.evaluation.none_of_these_measures import NoneQueries, measure_none
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.none_of_these_training import learn_none, none_source
-from ltr.experiments.read_data import DRAWN_FOR_THE_REST, NOT_CROSS_FITTED
+from ltr.read import DRAWN_FOR_THE_REST, NOT_CROSS_FITTED
+from ltr.steps.heldout import held_out
+from ltr.steps.none import learn_none, none_source
 from ltr.storage.model_file import load_model
 from ltr.training.none_logit import none_inputs
 from ltr.training.none_logit_fit import NoneRows, fit_none
@@ -158,7 +161,7 @@ def test_scores_of_a_trace_follow_from_no_label_of_it(tmp_path, rows):
     changed = replace(groups, labels=groups.labels.copy())
     mine = np.repeat(groups.candidates.traces == 3, np.diff(groups.offsets))
     changed.labels[mine] = np.roll(changed.labels[mine], 1)
-    before, after = (fold_models(config, config.train, some, ()).scored(groups).scores for some in (groups, changed))
+    before, after = (held_out(config, config.train, Whole(some)).scored(groups).scores for some in (groups, changed))
     assert np.array_equal(before[mine], after[mine])
     assert not np.array_equal(before, after)
 
@@ -179,10 +182,10 @@ def test_groups_of_none_train_b_alone(tmp_path, rows):
 def test_b_by_the_pipeline_is_b_of_rows_made_by_hand(tmp_path, rows):
     config = config_of(written(tmp_path / "s.jsonl", rows), source="removed:0.3", share=0.1)
     groups = read_groups(tmp_path / "s.jsonl")
-    source = none_source(config.none, groups, config.seed)
-    models = fold_models(config, config.train, groups, (source.none,))
+    source = none_source(config.none, Whole(groups), config.seed, IN_MEMORY)
+    models = held_out(config, config.train, Whole(groups), (source.none,))
     by_hand = []
-    for part, is_none in ((source.rest, False), (source.none, True)):
+    for part, is_none in ((source.rest.groups, False), (source.none.groups, True)):
         scored = models.scored(part)
         for g in range(len(part.offsets) - 1):
             rows_of = slice(*part.offsets[g : g + 2])
@@ -195,7 +198,7 @@ def test_b_by_the_pipeline_is_b_of_rows_made_by_hand(tmp_path, rows):
             by_hand.append((z, rest, is_none, trace, 1.0))
     z, *columns = (np.array(column) for column in zip(*by_hand, strict=True))
     expected = fit_none(NoneRows(z, *columns), relevance="tool.rel", source="removed:0.3", share=0.1, l2=1e-4)
-    learned = learn_none(config, source, models)
+    learned = learn_none(config.none, source, models, IN_MEMORY)
     assert learned.b == pytest.approx(expected.b, rel=1e-6)
     assert run(config).router.none.b == learned.b
 

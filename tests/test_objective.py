@@ -9,7 +9,7 @@ from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.group_sample import joined, sampled
 from ltr.training.objective import derivatives, slope
 from ltr.training.softmax import log_softmax, softmax
-from ltr.training.trainable_groups import trainable
+from ltr.training.trainable import trainable
 from tests.oracles import naive_objective, random_groups, slices
 
 seeds = st.integers(0, 10**6)

@@ -14,12 +14,11 @@ from ltr.data.groups import select
 from ltr.data.previous_tools import past_from_labels, past_lists, past_of, right_names
 from ltr.errors import SampleError, UsageError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.past_from_own_choices import rows_to_learn, with_own_past
-from ltr.experiments.training_columns import prepare
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
+from ltr.steps.past import designs_to_learn, with_own_past
 from ltr.storage.plain_or_featurized_samples import read
-from tests.builders import graph_lines, write_lines
+from tests.builders import features_of, graph_lines, write_lines
 from tests.made import DataConfig
 
 TOOLS = ["book", "find", "pay", "send"]
@@ -177,7 +176,8 @@ def test_a_label_does_reach_the_next_group_of_its_trace(tmp_path):
 
 def own_rows(groups):
     config = RunConfig(features=COLUMNS, encoder="hash")
-    return rows_to_learn(config, config.train, prepare(config, groups, None))
+    (design,) = designs_to_learn(config, config.train, features_of(groups, config).training())
+    return design.phi, design
 
 
 def test_half_of_a_training_has_own_choices_as_the_past_and_knows_no_label_of_its_trace(tmp_path):

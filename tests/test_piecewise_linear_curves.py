@@ -5,7 +5,6 @@ import json
 import math
 import shutil
 from dataclasses import replace
-from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -17,13 +16,14 @@ from scipy.optimize import minimize
 from ltr import ListwiseRanker, RunConfig, TrainConfig, fit, load, run, write_report
 from ltr.cli.run_lines import trust_lines, weight_lines
 from ltr.errors import DataError, FileError, RangeError
-from ltr.experiments.l2_choice import settled
 from ltr.experiments.single_run import run_and_save
+from ltr.folds import settled
 from ltr.storage.training_record import training_record
 from ltr.training import piecewise_linear_curves
 from ltr.training.diagnosis import diagnose
 from ltr.training.l2_path import exact_path
 from ltr.training.piecewise_linear_curves import NO_KNOTS, Knots
+from ltr.training.trainable import Design
 from ltr.training.validation_metric import Validation
 from tests.made import ROWS, DataConfig, save_run, written
 from tests.oracles import naive_objective, random_groups
@@ -142,7 +142,7 @@ def test_the_path_with_knots_is_that_of_single_fits(hills):
 
 def test_validation_data_have_the_columns_of_the_knots(hills):
     config = TrainConfig(knots=2, epochs=30, learning_rate=0.05, patience=30)
-    model = fit(*hills, config, valid=Validation(*hills))
+    model = fit(*hills, config, valid=Validation.of(*hills))
     losses = [naive_objective(w, model.terms(hills[0]), *hills[1:], 0.0) for w in _path(hills, config)]
     np.testing.assert_allclose(model.training.watched.values, losses, rtol=1e-12)
 
@@ -249,7 +249,7 @@ def test_a_descent_begins_with_straight_lines(hills):
 )
 def test_validation_data_of_another_width_are_refused(hills, phi, problem):
     with pytest.raises(DataError, match=problem):
-        fit(*hills, TrainConfig(knots=2, epochs=2), valid=Validation(phi, [1, 0], [0, 2]))
+        fit(*hills, TrainConfig(knots=2, epochs=2), valid=Validation.of(phi, [1, 0], [0, 2]))
 
 
 def test_contributions_add_up_to_the_scores(kept):
@@ -338,8 +338,7 @@ def test_directions_and_warnings_name_knots_and_count_their_weights(hills):
 def test_validation_data_choose_among_penalties_of_curves(hills):
     phi, labels, offsets = hills
     train = TrainConfig(trainer="newton", knots=3, l2=(1.0, 0.001))
-    groups = SimpleNamespace(labels=labels, offsets=offsets, weights=None, candidates=SimpleNamespace(draws=None))
-    chosen = settled(RunConfig(train=train), phi, groups, None, Validation(*hills))
+    chosen = settled(RunConfig(train=train), (Design(*hills),), None, Validation.of(*hills))
     for said in chosen.by_validation.path:
         model = fit(*hills, replace(train, l2=said.l2))
         assert said.value == pytest.approx(naive_objective(model.w, model.terms(phi), labels, offsets, 0.0), rel=1e-8)

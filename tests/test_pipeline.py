@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, TrainConfig, evaluate, fit, rank, read_groups, run
+from ltr.columns import prepare
 from ltr.encoders.registry import best_installed
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import NEED_NO_TRAINING
-from ltr.experiments.evaluate_router import evaluate_router
-from ltr.experiments.read_data import read_data
-from ltr.experiments.training_columns import prepare
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
+from ltr.measuring import evaluate_router
+from ltr.read import read_data
 from ltr.storage.plain_or_featurized_samples import read
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.made import DataConfig, EvaluateConfig
@@ -76,12 +76,12 @@ def test_the_config_comes_back_with_everything_decided(tools):
 
 def test_a_share_of_the_traces_is_taken_out_by_the_seed(tools):
     loaded = read_data(with_data(tools, test=0.2))
-    train, test = loaded.train[0], loaded.test
+    train, test = loaded.train.groups, loaded.test.groups
     held = set(train.candidates.trace_ids), set(test.candidates.trace_ids)
     assert (len(held[0]), len(held[1]), held[0] & held[1]) == (24, 6, set())
-    again = read_data(with_data(tools, test=0.2)).test
+    again = read_data(with_data(tools, test=0.2)).test.groups
     assert set(again.candidates.trace_ids) == held[1]
-    other = read_data(RunConfig(data=DataConfig(train=tools.data.train, test=0.2), seed=1)).test
+    other = read_data(RunConfig(data=DataConfig(train=tools.data.train, test=0.2), seed=1)).test.groups
     assert set(other.candidates.trace_ids) != held[1]
 
 
@@ -89,7 +89,7 @@ def test_the_share_does_not_depend_on_the_order_of_the_lines(tools, tmp_path):
     lines = list(tool_lines(seed=1, traces=30))
     shuffled = write_lines(tmp_path / "shuffled.jsonl", np.random.default_rng(0).permutation(lines).tolist())
     drawn = [
-        set(read_data(with_data(tools, train=str(path), test=0.3)).test.candidates.trace_ids)
+        set(read_data(with_data(tools, train=str(path), test=0.3)).test.groups.candidates.trace_ids)
         for path in (tools.data.train, shuffled)
     ]
     assert drawn[0] == drawn[1]
@@ -103,7 +103,7 @@ def test_a_share_that_leaves_a_side_empty_is_refused(tools, share):
 
 def test_texts_of_the_test_share_are_not_learned_from(tools):
     loaded = read_data(with_data(tools, test=0.2))
-    train, test = loaded.train[0], loaded.test
+    train, test = loaded.train.groups, loaded.test.groups
     lines = list(tool_lines(seed=1, traces=30))
     held = set(test.candidates.trace_ids)
     own = {line["query"] for line in lines if line["trace_id"] not in held}
@@ -159,7 +159,7 @@ def test_ready_numbers_do_not_take_other_features_from_the_config(tmp_path):
     lines = [{**line, "features": [1.0]} for line in tool_lines(traces=2)]
     config = RunConfig(data=DataConfig(train=str(write_lines(tmp_path / "f.jsonl", lines))), features=("tool.rel",))
     with pytest.raises(UsageError, match="the samples bear the ready features x1; the config names tool.rel"):
-        prepare(config, *read_data(config).train)
+        prepare(config, read_data(config))
 
 
 def test_a_kind_that_is_not_that_of_the_samples_is_refused(tools):

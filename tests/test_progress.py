@@ -8,7 +8,7 @@ import pytest
 from ltr import RunConfig, TrainConfig, run
 from ltr.cli.progress import batch_progress, run_progress
 from ltr.experiments.batch import Planned
-from ltr.experiments.progress import Step
+from ltr.progress import Step
 from ltr.training.epochs_and_progress import Epoch
 from tests.made import DataConfig, tool_rows, written
 
@@ -98,5 +98,5 @@ def test_a_run_reports_each_of_its_stages_in_order(tmp_path):
     assert [(step.stage, step.done) for step in steps] == [
         *[("reading", 0), ("featurising", 0), ("featurising", 1), ("featurising", 2), ("featurising", 3)],
         *[("folds", 0), ("folds", 1), ("folds", 2)],
-        *[("training", 1), ("training", 2), ("measuring", 0)],
+        *[("training", 1), ("training", 2), ("measuring", 0), ("measuring", 1)],
     ]

@@ -9,7 +9,7 @@ import pytest
 import ltr
 from ltr import rank
 from ltr.data.tool_texts import ToolText
-from ltr.results.prompt_token_savings import PromptSums, added, tool_tokens
+from ltr.results.prompt import PromptSums, tool_tokens
 from tests.made import WORDS, graph_rows, tool_rows, written
 
 
@@ -37,7 +37,7 @@ def test_queries_that_do_not_count_are_left_out_and_parts_add_up():
         PromptSums.of(rank(scores[rows], np.arange(6) * 4), is_right[rows], tokens[rows], is_counted[queries])
         for rows, queries in ((slice(20), slice(5)), (slice(20, 40), slice(5, 10)))
     ]
-    assert added(halves).curve() == whole.curve()
+    assert (halves[0] + halves[1]).curve() == whole.curve()
     assert whole.queries == 6
 
 

@@ -5,7 +5,7 @@ from math import exp
 import msgspec
 import pytest
 
-from ltr.results.query_records import query_records
+from ltr.results.queries import query_records
 from tests.by_hand import ROUTER, TIE, WRONG, evaluated
 
 

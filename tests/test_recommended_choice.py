@@ -11,22 +11,21 @@ from hypothesis import strategies as st
 
 import ltr
 from ltr import Groups, RunConfig, TrainConfig, load_config, read_tools
+from ltr import choose as choosing
+from ltr.choose import Overview, alternatives, choose, on_folds, served_lists
+from ltr.columns import IN_MEMORY
 from ltr.data.groups import select
 from ltr.data.previous_tools import past_from_labels
+from ltr.data.shards import Whole
 from ltr.errors import RangeError, UsageError
-from ltr.experiments import model_alternatives_on_folds
-from ltr.experiments.model_alternatives import alternatives
-from ltr.experiments.model_alternatives_on_folds import on_folds, served_lists
-from ltr.experiments.model_selection import choose
-from ltr.experiments.negative_sampling import WHOLE, draw_negatives
-from ltr.experiments.read_data import Loaded
-from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features.presets import ALL, MORE, PAST, SINGLES
 from ltr.features.prior_weights import WEIGHTS, prior_weights
+from ltr.steps.negatives import WHOLE, draw_negatives
 from ltr.training.config import CHOICES
 from ltr.training.group_losses import group_losses
 from ltr.training.one_standard_error import MeanDifference, simplest_as_good
 from ltr.training.significant_gain_rule import FoldResults, Level, climbed
+from tests.builders import features_of
 from tests.made import tool_rows, written
 from tests.oracles import naive_objective, random_groups
 
@@ -44,9 +43,15 @@ def of_traces(groups: Groups, number: int) -> Groups:
     return select(groups, np.flatnonzero(groups.candidates.traces < number))
 
 
-def shared(groups: Groups, config: RunConfig = RECOMMENDED) -> SharedInputs:
+def shared(groups: Groups, config: RunConfig = RECOMMENDED):
     """What a run of the config would use, of groups in memory."""
-    return SharedInputs(config, Loaded((groups, None), None, None, None, ()))
+    return features_of(groups, config)
+
+
+def judged_by_folds(config, groups, listed):
+    """What folds of groups in memory say of the alternatives."""
+    overview = Overview.of(config, Whole(groups), IN_MEMORY)
+    return on_folds(config, features_of(groups, config), overview, listed)
 
 
 @pytest.mark.parametrize("kind", ["tool", "graph"])
@@ -203,17 +208,17 @@ def test_of_what_ranks_better_beyond_noise_the_simplest_within_one_standard_erro
 
 def test_an_alternative_that_one_fold_cannot_train_takes_no_group_from_the_others(samples, monkeypatch):
     groups, refused = of_traces(samples, 40), []
-    usual = model_alternatives_on_folds.path_weights
+    usual = choosing.optima_along
 
-    def once(train, *arguments, **options):
+    def once(designs, terms, train, **options):
         if train.products and not refused:
             refused.append(train)
             raise UsageError("too large")
-        return usual(train, *arguments, **options)
+        return usual(designs, terms, train, **options)
 
     config = replace(RECOMMENDED, train=replace(TRAIN, choose=("products",)), features=("tool.proto", "tool.lift"))
     expected = choose(config, shared(groups, config)).record.alternatives[0]
-    monkeypatch.setattr(model_alternatives_on_folds, "path_weights", once)
+    monkeypatch.setattr(choosing, "optima_along", once)
     record = choose(config, shared(groups, config)).record
     assert refused
     assert [way.title for way in record.alternatives] == [expected.title]
@@ -265,8 +270,8 @@ def test_a_label_moves_no_loss_of_another_group_of_its_trace(samples):
     rows = slice(groups.offsets[first], groups.offsets[first + 1])
     labels = groups.labels.copy()
     labels[rows] = np.roll(labels[rows], 1)
-    before, folds = on_folds(config, shared(groups, config), listed)
-    after, _ = on_folds(config, shared(replace(groups, labels=labels), config), listed)
+    before, folds = judged_by_folds(config, groups, listed)
+    after, _ = judged_by_folds(config, replace(groups, labels=labels), listed)
     assert folds == 5
     for name in ("losses", "hits", "ranks", "served"):
         np.testing.assert_allclose(getattr(after, name)[:, others], getattr(before, name)[:, others], rtol=1e-9)
@@ -278,11 +283,14 @@ def test_alternatives_are_judged_on_the_whole_catalogue_too_where_lists_are_shor
     groups = of_traces(samples, 6)
     config = replace(RECOMMENDED, train=replace(TRAIN, choose=("l2",)), features=("tool.proto", "tool.lift"))
     listed = [replace(way, level=Level.OTHER) for way in alternatives(config.train, "tool", config.features)]
-    judged, _ = on_folds(config, shared(groups, config), listed)
+    judged, _ = judged_by_folds(config, groups, listed)
     assert len(groups.candidates.name_texts) > 2 * np.median(np.diff(groups.offsets))
     assert judged.served.mean() < judged.hits.mean()  # more tools compete
     everywhere = draw_negatives(groups, read_tools("data/tools/tools.json"), WHOLE, encoder="hash", seed=0)
-    assert served_lists(config, everywhere, everywhere)[1] is None  # what was offered is the catalogue
+    overview, places = Overview.of(config, Whole(everywhere), IN_MEMORY), np.arange(len(everywhere.offsets) - 1)
+    assert (
+        served_lists(config, overview, Whole(everywhere), places, [len(places)])[1] is None
+    )  # what was offered is the catalogue
 
 
 def test_a_run_records_the_choice_and_its_config_names_what_was_chosen(samples):

@@ -14,9 +14,9 @@ from ltr import Groups, RunConfig, read_groups, reranker
 from ltr.data.candidates import tool_candidates
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
-from ltr.experiments.evaluate_router import evaluate_router
 from ltr.experiments.single_run import run_and_save
 from ltr.features.tokenization import stemmed_words
+from ltr.measuring import evaluate_router
 from ltr.rerankers.bm25 import Bm25
 from ltr.rerankers.documents import Documents, collection, document_texts, labels_by_key, queries_with_documents
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting, checked_scores, registered_spelling

@@ -9,7 +9,7 @@ import pytest
 import ltr
 from ltr import RunConfig, load, read_groups
 from ltr.errors import FileError, UsageError
-from ltr.experiments.evaluate_router import evaluate_router
+from ltr.measuring import evaluate_router
 from ltr.training.softmax import softmax
 from tests.made import WORDS, DataConfig, graph_rows, save_run, tool_rows, written
 

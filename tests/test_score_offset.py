@@ -9,7 +9,7 @@ from ltr.training.diagnosis import diagnose
 from ltr.training.group_sample import sampled
 from ltr.training.l2_path import exact_path
 from ltr.training.objective import cluster_slopes, derivatives, slope
-from ltr.training.trainable_groups import trainable
+from ltr.training.trainable import trainable
 from ltr.training.validation_metric import Validation
 from tests.oracles import random_groups, slices
 
@@ -102,7 +102,7 @@ def test_the_loss_without_the_only_feature_is_that_of_the_offsets_alone():
 
 def test_validation_adds_offsets_to_its_loss_and_never_to_its_metrics():
     phi, labels, offsets, added = groups_with_offset(7)
-    plain, drawn = (Validation(phi, labels, offsets, score_offset=extra) for extra in (None, added))
+    plain, drawn = (Validation.of(phi, labels, offsets, score_offset=extra) for extra in (None, added))
     w = np.array([0.3, 0.1, -0.2])
     assert drawn.value(w, TrainConfig()) == pytest.approx(-plain_objective(w, phi, labels, offsets, added))
     assert drawn.value(w, TrainConfig(metric="mrr")) == plain.value(w, TrainConfig(metric="mrr"))

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, TrainConfig, run
-from ltr.data.splits import fold_borders, fold_indices, trace_digests
+from ltr.data.shards import Whole
+from ltr.data.splits import fold_indices, fold_sides
 from ltr.errors import DataError, UsageError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.shard_cross_validation import SideOfFold
-from ltr.experiments.shard_run import learn_shards, run_shards
 from ltr.storage.plain_or_featurized_samples import read
 from ltr.storage.sharded_columns import open_columns
-from tests.made import WORDS, DataConfig, EvaluateConfig, tool_rows, written
+from tests.made import WORDS, DataConfig, EngineConfig, EvaluateConfig, tool_rows, written
 
 FEATURES = ("tool.rel", "tool.hist", "tool.proto")
 
@@ -37,7 +36,7 @@ def both(made, evaluate=None, **train):
     """The run in memory, and that over the directory."""
     settings = TrainConfig(trainer="newton", **train)
     whole, shards = (replace(config, train=settings, evaluate=evaluate or EvaluateConfig()) for config in made)
-    return run(whole), run_shards(shards)
+    return run(whole), run(shards)
 
 
 @pytest.mark.parametrize(
@@ -66,14 +65,12 @@ def test_folds_over_shards_are_those_in_memory_but_for_last_digits(made, setting
 def test_each_trace_is_left_out_of_one_fold_the_same_as_in_memory(made):
     groups, _ = read(made[0].data.train, made[0].data)
     columns = open_columns(made[1].data.train[0])
-    borders = fold_borders(trace_digests(groups.candidates.trace_ids, 5), 4)
-    for fold, (_, left_out) in enumerate(fold_indices(groups, 4, seed=5, by="trace")):
-        ids = {groups.candidates.trace_ids[trace] for trace in groups.candidates.traces[left_out].tolist()}
-        for is_held in (True, False):
-            side = SideOfFold(columns, borders, 5, fold, is_held)
-            found = [trace for number in range(len(side)) for trace in side[number].candidates.trace_ids]
+    in_memory = fold_sides(Whole(groups), 4, seed=5, by="trace")
+    for sides, others in zip(fold_sides(columns, 4, seed=5, by="trace"), in_memory, strict=True):
+        for side, other in zip(sides, others, strict=True):
+            found = [trace for number in range(len(columns)) for trace in side(columns[number]).candidates.trace_ids]
             assert len(found) == len(set(found))
-            assert set(found) == (ids if is_held else set(groups.candidates.trace_ids) - ids)
+            assert set(found) == set(other(groups).candidates.trace_ids)
 
 
 def test_columns_of_a_fold_know_nothing_of_what_it_leaves_out(made, tmp_path):
@@ -87,20 +84,19 @@ def test_columns_of_a_fold_know_nothing_of_what_it_leaves_out(made, tmp_path):
             for row, label in zip(rows[first : first + 5], [*labels[1:], labels[0]], strict=True):
                 row["label"] = label
     other = featurised(tmp_path, rows)
-    results = [run_shards(replace(of[1], train=TrainConfig(trainer="newton", folds=2))) for of in (made, other)]
+    results = [run(replace(of[1], train=TrainConfig(trainer="newton", folds=2))) for of in (made, other)]
     first, second = (result.measured.folds.values[0] for result in results)
     assert first[0] != second[0]  # its own groups have other answers
     whole = run(replace(other[0], train=TrainConfig(trainer="newton", folds=2)))
     np.testing.assert_allclose(second, whole.measured.folds.values[0], rtol=1e-9)
 
 
-def test_processes_give_the_folds_of_one(made, two):
+def test_processes_give_the_folds_of_one(made):
     config = replace(made[1], train=TrainConfig(trainer="newton", folds=2, l2=(0.01, 1.0), metric="mrr"))
-    many = learn_shards(config, engine=two)
-    one = learn_shards(config)
+    many, one = (run(replace(config, engine=EngineConfig(workers=workers))) for workers in (2, 1))
     assert many.model.w.tobytes() == one.model.w.tobytes()
-    assert many.folds.values.tobytes() == one.folds.values.tobytes()
-    assert many.folds.pooled == one.folds.pooled
+    assert many.measured.folds.values.tobytes() == one.measured.folds.values.tobytes()
+    assert many.measured.folds.pooled == one.measured.folds.pooled
 
 
 def test_draws_and_weights_count_in_the_loss_of_folds(tmp_path):
@@ -117,13 +113,10 @@ def test_folds_that_cannot_be_are_refused(made, tmp_path):
         return replace(made[1], train=TrainConfig(trainer="newton", **settings))
 
     with pytest.raises(UsageError, match="folds is 40; 23 traces are too few for them"):
-        run_shards(folded(folds=40))
-    with pytest.raises(UsageError, match="train.l2 of several values without train.folds: not with a directory"):
-        run_shards(folded(l2=(0.1, 1.0)))
-    by_time = folded(folds=3)
-    with pytest.raises(UsageError, match="train.folds by time: not with a directory"):
-        run_shards(replace(by_time, data=replace(by_time.data, split="time")))
+        run(folded(folds=40))
+    with pytest.raises(UsageError, match="train.l2 names several values: set train.folds or data.valid"):
+        run(folded(l2=(0.1, 1.0)))
     rows = [row | {"label": int(row["label"] and row["trace_id"] == "t1")} for row in tool_rows(range(8))]
     _, config = featurised(tmp_path, rows)
     with pytest.raises(DataError, match="the groups that fold 1 leaves out: mrr has no value"):
-        run_shards(replace(config, train=TrainConfig(trainer="newton", folds=4, metric="mrr")))
+        run(replace(config, train=TrainConfig(trainer="newton", folds=4, metric="mrr")))

@@ -1,6 +1,9 @@
 """A router measured shard by shard: the numbers of the same groups in memory."""
 
 import json
+from dataclasses import replace
+from functools import reduce
+from operator import add
 
 import msgspec
 import numpy as np
@@ -10,12 +13,11 @@ from ltr import RunConfig, evaluate, measure, rank, run
 from ltr.data.groups import select
 from ltr.errors import UsageError
 from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities
-from ltr.evaluation.metrics.classification_counts import CandidateCounts, added, first_calibration_of
+from ltr.evaluation.metrics.classification_counts import CandidateCounts, first_calibration_of
 from ltr.evaluation.metrics.registry import MEASURES, named
-from ltr.experiments.evaluate_router import evaluate_router, keep_evaluation
-from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
-from ltr.results.hits_and_mistakes_by_tool import by_tool, tool_records
-from ltr.results.metrics_record import metrics_record
+from ltr.measuring import Wanted, evaluate_router, measure_and_keep
+from ltr.results.queries import rescued, wrong
+from ltr.results.tools import by_tool
 from ltr.storage.columns_file import load_columns, save_columns
 from ltr.storage.sharded_columns import new_columns, open_columns
 from tests.builders import tool_lines
@@ -53,10 +55,22 @@ def made(tmp_path_factory):
     return result, folder
 
 
-def in_memory(made, config):
+def in_memory(made, config, **wanted):
     """The same groups with the same columns, at once."""
     result, folder = made
-    return evaluate_router(result.router, load_columns(folder / "whole.npz")[0], config)
+    return evaluate_router(result.router, load_columns(folder / "whole.npz")[0], config, Wanted(**wanted))
+
+
+def in_shards(made, config, **wanted):
+    """The groups, shard by shard."""
+    result, folder = made
+    return evaluate_router(result.router, open_columns(folder / "columns"), config, Wanted(**wanted))
+
+
+def kept(made, measure, out):
+    """What is measured, and kept in the directory."""
+    keep = lambda keep_in: measure(made, RunConfig(), explain=True, by_tool=True, keep_in=keep_in)  # noqa: E731
+    return measure_and_keep(keep, out)
 
 
 def close(found, expected):
@@ -75,37 +89,31 @@ def close(found, expected):
 
 @pytest.mark.parametrize("ties", ["expected", "worst", "trec"])
 def test_metrics_of_queries_are_those_in_memory(made, ties):
-    result, folder = made
     config = RunConfig(evaluate=EvaluateConfig(metrics=("ndcg@3", "map", "err"), ties=ties))
-    found, expected = evaluate_directory(result.router, folder / "columns", config), in_memory(made, config)
-    assert len(open_columns(folder / "columns")) == 10
-    close(msgspec.to_builtins(metrics_record(found)), msgspec.to_builtins(metrics_record(expected)))
+    found, expected = in_shards(made, config), in_memory(made, config)
+    assert len(open_columns(made[1] / "columns")) == 10
+    close(msgspec.to_builtins(found.record), msgspec.to_builtins(expected.record))
     assert found.evaluation.values["ndcg@3"].tobytes() == expected.evaluation.values["ndcg@3"].tobytes()
     assert found.evaluation.means == expected.evaluation.means
 
 
 def test_measures_over_candidates_are_sums_and_auc_keeps_its_bound(made):
-    result, folder = made
     config = RunConfig(evaluate=EvaluateConfig(metrics=CANDIDATES, rel_threshold=1.0))
-    found, expected = evaluate_directory(result.router, folder / "columns", config), in_memory(made, config)
+    found, expected = in_shards(made, config), in_memory(made, config)
     for name, mean in expected.evaluation.means.items():
         if name != "auc":
             assert found.evaluation.means[name] == pytest.approx(mean, rel=1e-12), name
-    bound = found.error_bounds
+    bound = found.evaluation.error_bounds
     assert set(bound) == {"auc", "roc"}
     assert abs(found.evaluation.means["auc"] - expected.evaluation.means["auc"]) <= bound["auc"] + 1e-15
     close(found.evaluation.curves["reliability"], expected.evaluation.curves["reliability"])
-    assert metrics_record(found).error_bounds == bound
+    assert found.record.error_bounds == bound
     for name, baseline in expected.baselines.items():
         assert found.baselines[name].means["ece"] == pytest.approx(baseline.means["ece"], rel=1e-12)
 
 
 def test_what_is_kept_of_shards_is_what_is_kept_of_the_same_groups(made, tmp_path):
-    result, folder = made
-    config = RunConfig()
-    found = evaluate_directory(result.router, folder / "columns", config, Wanted(explain=True), out=tmp_path / "shards")
-    expected = in_memory(made, config)
-    keep_evaluation(expected, result.router, tmp_path / "whole", explain=True, overwrite=False)
+    found, expected = kept(made, in_shards, tmp_path / "shards"), kept(made, in_memory, tmp_path / "whole")
     assert sorted(path.name for path in (tmp_path / "shards").iterdir()) == [
         "by_tool.jsonl",
         "metrics.json",
@@ -114,15 +122,39 @@ def test_what_is_kept_of_shards_is_what_is_kept_of_the_same_groups(made, tmp_pat
     for name in ("per_query.jsonl", "by_tool.jsonl"):
         assert (tmp_path / "shards" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     close(*(json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("shards", "whole")))
-    assert tool_records(found.tools) == by_tool(expected)
+    assert by_tool(found) == by_tool(expected)
+
+
+@pytest.mark.parametrize("field", ["tool", "node_id", "query"])
+def test_each_value_of_a_field_is_measured_as_in_memory(made, field):
+    config = RunConfig(evaluate=EvaluateConfig(group_by=field))
+    found, expected = (measure(made, config).record.breakdown for measure in (in_shards, in_memory))
+    close(msgspec.to_builtins(found), msgspec.to_builtins(expected))
+
+
+def test_what_explains_most_is_that_of_all_shards(made):
+    found, expected = (measure(made, RunConfig(), explain=True) for measure in (in_shards, in_memory))
+    for explain in (wrong, rescued):
+        assert explain(found, made[0].router) == explain(expected, made[0].router)
+
+
+def test_each_query_is_ranked_on_the_whole_catalogue_where_that_is_asked_for(made):
+    config = RunConfig(evaluate=EvaluateConfig(catalogue=True))
+    found, expected = in_shards(made, config), in_memory(made, config)
+    close(msgspec.to_builtins(found.record), msgspec.to_builtins(expected.record))
+    raw = evaluate_router(made[0].router, made[0].train, config)
+    close(found.evaluation.means["mrr@catalogue"], raw.evaluation.means["mrr@catalogue"])
+    assert "mrr@catalogue" not in in_shards(made, RunConfig()).evaluation.means
+
+
+def test_ready_numbers_of_others_have_no_texts_to_rank_the_catalogue_by(made):
+    groups = open_columns(made[1] / "columns")[0]
+    foreign = replace(groups, candidates=replace(groups.candidates, fit=""))
+    with pytest.raises(UsageError, match="needs texts; the samples bear ready features that ltr did not compute"):
+        evaluate_router(made[0].router, foreign, RunConfig(evaluate=EvaluateConfig(catalogue=True)))
 
 
 def test_what_needs_all_groups_at_once_is_refused_by_name(made):
-    result, folder = made
-    for evaluating, also in ((EvaluateConfig(group_by="tool"), ()), (EvaluateConfig(), ("mrr@catalogue",))):
-        with pytest.raises(UsageError, match="not measured shard by shard; name files"):
-            evaluate_directory(result.router, folder / "columns", RunConfig(evaluate=evaluating), Wanted(also))
-
     @measure("mean_p", "the mean p", kind=type(named("auc")))
     def mean_p(candidates):
         """Mean of p."""
@@ -131,7 +163,7 @@ def test_what_needs_all_groups_at_once_is_refused_by_name(made):
     config = RunConfig(evaluate=EvaluateConfig(metrics=("mean_p",)))
     try:
         with pytest.raises(UsageError, match="metric 'mean_p' takes all candidates at once"):
-            evaluate_directory(result.router, folder / "columns", config)
+            in_shards(made, config)
     finally:
         MEASURES._own.pop("mean_p")
 
@@ -153,15 +185,15 @@ def test_the_bins_say_how_far_auc_and_roc_can_be_from_the_exact_ones(seed, meani
         ranking, right = rank(scores[rows], offsets[first : last + 1] - offsets[first]), labels[rows] > 0
         counted = np.logical_or.reduceat(right, ranking.offsets[:-1])
         parts.append(CandidateCounts.of(candidate_probabilities(ranking, right, counted, 0.5, meaning)))
-    counts = added(parts)
+    counts = reduce(add, parts)
     auc, bounds = named("auc").of(counts)["auc"], counts.error_bounds
     assert abs(auc - exact.means["auc"]) <= bounds["auc"] + 1e-12
     assert bounds["auc"] <= (0.01 if meaning is Probability.GIVEN else 0.5)  # scores of one bin may all be alike
     curve, true = named("roc").of(counts), exact.curves["roc"]
     columns = ("false_positive_rate", "true_positive_rate")
     at = np.array([curve[name] for name in columns])
-    for wrong, hit in zip(*(true[name] for name in columns), strict=True):  # each corner lies near the coarse curve
-        low, high = (np.interp(wrong + shift, at[0], at[1]) for shift in (-bounds["roc"], bounds["roc"]))
+    for miss, hit in zip(*(true[name] for name in columns), strict=True):  # each corner lies near the coarse curve
+        low, high = (np.interp(miss + shift, at[0], at[1]) for shift in (-bounds["roc"], bounds["roc"]))
         assert low - bounds["roc"] - 1e-12 <= hit <= high + bounds["roc"] + 1e-12
 
 

@@ -24,13 +24,14 @@ ORDERS = {
     "data/splits.py",  # traces by time, or by a hash of their id
     "training/l2_path.py",  # penalties, the largest first
     "data/groups.py",  # rows by group, where no score is known
-    "experiments/model_alternatives_on_folds.py",  # traces by a hash of their id
+    "choose.py",  # traces by a hash of their id
+    "steps/abstain.py",  # answers of none behind others
     "data/interleaved_traces.py",  # traces by their first line
     "data/contradictory_candidates.py",  # rows by group and name
     "files/mergeable_tables.py",  # keys
     "data/added_negatives.py",  # rows by their group
     "data/right_candidate_removal.py",  # groups and rows by a hash
-    "experiments/negative_sampling.py",  # tools by a hash, drawn ones by name
+    "steps/negatives.py",  # tools by a hash, drawn ones by name
     "features/nearest_tools.py",  # tools by nearness to a query
     "data/integer_codes.py",  # codes by first appearance
     "encoders/dense_vectors.py",  # rows that are added up, by owner
@@ -144,3 +145,9 @@ def test_the_extra_all_brings_every_extra_that_the_package_or_its_tests_use():
 def test_an_install_line_is_written_in_one_place():
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
     assert [path for path, text in texts.items() if "pip install" in text] == ["files/installed_packages.py"]
+
+
+def test_no_module_bears_a_public_name():
+    """Importing the module would put it where the public name was."""
+    modules = {path.stem for path in ROOT.iterdir() if path.stem != "__init__"}
+    assert modules.isdisjoint(ltr.__all__)

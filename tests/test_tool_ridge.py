@@ -13,12 +13,13 @@ import pytest
 
 from ltr import read_groups
 from ltr.data.groups import select
+from ltr.data.splits import hash_blocks
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.hashed_ngrams import HashEncoder
 from ltr.errors import DataError, UsageError
 from ltr.features import ridge_equations, tool_ridge
-from ltr.features.crossfit import encoded_texts, fit_features, trace_fold
+from ltr.features.crossfit import encoded_texts, fit_features
 from ltr.features.fitted_features import reading
 from ltr.features.learned_states import Shard, counted, fit_states, state_of
 from ltr.features.lexicon import Lexicon
@@ -137,8 +138,8 @@ def test_training_values_are_those_of_regressions_without_the_fold_where_rare_is
     own = cross_fitted(groups, FeatureConfig("tool.ridge", {"penalty": penalty}))
     encoder = CachedEncoder.fitted("hash", encoded_texts(groups.candidates))
     for fold in range(2):
-        others = [line for line in lines if trace_fold(line["trace_id"]) != fold]
-        rows = [place for place, line in enumerate(lines) if trace_fold(line["trace_id"]) == fold][::3]
+        others = [line for line in lines if hash_blocks([line["trace_id"]], 10)[0] != fold]
+        rows = [place for place, line in enumerate(lines) if hash_blocks([line["trace_id"]], 10)[0] == fold][::3]
         expected = by_hand([lines[row] for row in rows], others, encoder, penalty, asked=lines)
         np.testing.assert_allclose(own[rows], expected, atol=2e-5)
 

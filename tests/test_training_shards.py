@@ -9,32 +9,20 @@ import pytest
 from ltr import TrainConfig, fit
 from ltr.engines.engine import IN_PROCESS
 from ltr.errors import DataError, UsageError
-from ltr.training.diagnosis import diagnose
+from ltr.training.diagnosis import diagnose, diagnose_designs
 from ltr.training.feature_products import Products
+from ltr.training.fit import fit_designs
 from ltr.training.fit_result import Optimum
-from ltr.training.l2_path import exact_path
-from ltr.training.nonlinear_terms_of_shards import _sample, shard_terms
+from ltr.training.l2_path import exact_path, optima_along
+from ltr.training.nonlinear_terms import NO_TERMS, _sample, terms_of
 from ltr.training.objective import cluster_spread, derivatives, slope
 from ltr.training.piecewise_linear_curves import Knots
-from ltr.training.shard_training import diagnose_shards, fit_shards, path_of_shards
-from ltr.training.trainable_shards import ShardArrays, trainable_shards
+from ltr.training.registry import TRAINERS, trainer
+from ltr.training.trainable import Design, training_groups
 
 NEWTON = TrainConfig(trainer="newton", l2=0.01)
 CURVES = TrainConfig(trainer="newton", l2=0.01, knots=3, products=True)
 CLOSE = {"rtol": 1e-11, "atol": 1e-12}
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """Shards in a list."""
-
-    shards: tuple[ShardArrays, ...]
-
-    def __len__(self):
-        return len(self.shards)
-
-    def shard(self, number):
-        return self.shards[number]
 
 
 @dataclass(frozen=True)
@@ -57,15 +45,15 @@ class Sample:
         return {"weights": self.weights, "score_offset": self.score_offset}
 
     def shards(self, size):
-        """Shards of so many traces."""
+        """Designs of so many traces."""
         parts = []
         for first in range(0, int(self.traces.max()) + 1, size):
             low, high = np.searchsorted(self.traces, [first, first + size]).tolist()
             offsets = self.offsets[low : high + 1] - self.offsets[low]
             rows = slice(self.offsets[low], self.offsets[high])
             of_rows = (self.phi[rows], self.labels[rows], offsets)
-            parts.append(ShardArrays(*of_rows, self.weights[low:high], self.score_offset[rows]))
-        return InMemory(tuple(parts))
+            parts.append(Design(*of_rows, self.weights[low:high], self.score_offset[rows]))
+        return parts
 
 
 def sample(seed=0, traces=40, columns=3):
@@ -107,7 +95,7 @@ def naive(data, w):
 @pytest.mark.parametrize("size", [1, 7, 40])
 def test_sums_over_shards_are_those_of_plain_loops(size):
     data, w = sample(), np.array([0.3, 0.02, -0.001])
-    groups = trainable_shards(data.shards(size))
+    groups = training_groups(data.shards(size))
     loss, gradient, hessian = naive(data, w)
     found = derivatives(groups, w, np.ones(3))
     assert found.loss == pytest.approx(loss, rel=1e-12)
@@ -125,7 +113,7 @@ def test_shards_teach_what_the_same_groups_teach_in_one(standardize, shape, l2):
     whole = fit(*data.arrays, config, **data.fixed)
     for size in (1, 7):
         source = data.shards(size)
-        model = fit_shards(source, config, terms=shard_terms(source, config)[0])
+        model = fit_designs(source, config)
         np.testing.assert_allclose(model.w, whole.w, **CLOSE)
         assert model.training.optimum is whole.training.optimum is Optimum.FOUND
         assert model.training.objective == pytest.approx(whole.training.objective, rel=1e-13)
@@ -137,7 +125,7 @@ def test_one_shard_gives_the_bytes_of_the_same_arrays():
     data = sample()
     for config in (NEWTON, replace(NEWTON, standardize=True), replace(NEWTON, knots=3, products=True)):
         source = data.shards(40)
-        model = fit_shards(source, config, terms=shard_terms(source, config)[0])
+        model = fit_designs(source, config)
         assert model.w.tobytes() == fit(*data.arrays, config, **data.fixed).w.tobytes()
 
 
@@ -146,7 +134,7 @@ def test_the_diagnosis_of_shards_is_that_of_one(shape):
     data, config = sample(), replace(NEWTON, **shape, standardize=True)
     model = fit(*data.arrays, config, **data.fixed)
     whole = diagnose(*data.arrays, config, model, **data.fixed, clusters=data.traces)
-    parts = diagnose_shards(data.shards(3), config, model, clusters=data.traces)
+    parts = diagnose_designs(data.shards(3), config, model, clusters=data.traces)
     gains = () if shape else ("possible_gain", "lost_to_penalty")
     for name in ("at_zero", *gains, "effective_groups", "condition_number", "scale_ratio"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-12)
@@ -162,7 +150,7 @@ def test_the_diagnosis_of_shards_is_that_of_one(shape):
 
 def test_the_spread_of_clusters_is_that_of_plain_sums():
     data, w = sample(), np.array([0.3, 0.02, -0.001])
-    groups = trainable_shards(data.shards(5))
+    groups = training_groups(data.shards(5))
     codes = np.unique(data.traces[groups.trains], return_inverse=True)[1]
     total, products = data.weights[groups.trains].sum(), np.zeros((3, 3))
     for trace in range(int(data.traces.max()) + 1):
@@ -182,49 +170,63 @@ def _gradient(data, group, w):
 def test_the_path_of_penalties_is_that_of_one_shard():
     data, config = sample(), replace(NEWTON, l2=(0.0, 0.01, 1.0))
     path = exact_path(*data.arrays, config, **data.fixed)
-    np.testing.assert_allclose(path_of_shards(data.shards(3), config), path, **CLOSE)
+    np.testing.assert_allclose(optima_along(data.shards(3), NO_TERMS, config), path, **CLOSE)
 
 
 def test_shards_of_which_every_right_candidate_stands_apart_have_no_optimum():
     data = sample()
     separable = replace(data, phi=np.column_stack([data.labels, data.phi[:, 0]]), labels=data.labels)
     config = replace(NEWTON, l2=0.0)
-    whole, model = fit(*separable.arrays, config), fit_shards(separable.shards(4), config)
+    whole, model = fit(*separable.arrays, config), fit_designs(separable.shards(4), config)
     assert model.training.optimum is whole.training.optimum is Optimum.NONE
     np.testing.assert_allclose(model.training.escape, whole.training.escape, atol=1e-4)  # each is proved by itself
 
 
 def test_a_shard_without_a_group_that_can_train_changes_nothing():
     data = sample()
-    alone = ShardArrays(np.ones((2, 3)), np.ones(2), np.array([0, 1, 2]), np.ones(2), np.zeros(2))
-    parts = data.shards(8).shards
-    model = fit_shards(InMemory((alone, *parts[:2], alone, *parts[2:])), NEWTON)
-    np.testing.assert_allclose(model.w, fit_shards(InMemory(parts), NEWTON).w, rtol=0, atol=0)
+    alone = Design(np.ones((2, 3)), np.ones(2), np.array([0, 1, 2]), np.ones(2), np.zeros(2))
+    parts = data.shards(8)
+    model = fit_designs([alone, *parts[:2], alone, *parts[2:]], NEWTON)
+    np.testing.assert_allclose(model.w, fit_designs(parts, NEWTON).w, rtol=0, atol=0)
     assert model.training.skipped.one_candidate == fit(*data.arrays, NEWTON).training.skipped.one_candidate + 4
     with pytest.raises(DataError, match="no group can train: 4 with one candidate"):
-        fit_shards(InMemory((alone, alone)), NEWTON)
+        fit_designs([alone, alone], NEWTON)
 
 
-def test_a_trainer_that_is_a_chain_of_steps_is_refused():
-    with pytest.raises(UsageError, match="trainer descent: .*--trainer newton"):
-        fit_shards(sample().shards(4), TrainConfig())
+@pytest.mark.parametrize("shape", [{}, {"standardize": True}, {"knots": 2}])
+def test_descent_goes_through_one_shard_after_the_other(shape):
+    data, config = sample(), TrainConfig(learning_rate=0.0001, epochs=3, **shape)
+    whole, model = fit(*data.arrays, config, **data.fixed), fit_designs(data.shards(4), config)
+    np.testing.assert_allclose(model.w, whole.w, **CLOSE)  # the groups stand in the same order
+    np.testing.assert_allclose(model.training.history, whole.training.history, **CLOSE)
+    turned = fit_designs(data.shards(4)[::-1], config)
+    assert np.abs(turned.w - model.w).max() > 1e-9
+
+
+def test_a_trainer_of_a_plug_in_is_refused():
+    trainer("own")(lambda groups, geometry, config, on_epoch: None)
+    try:
+        with pytest.raises(UsageError, match="trainer own takes all samples at once, in memory"):
+            fit_designs(sample().shards(4), TrainConfig(trainer="own"))
+    finally:
+        TRAINERS._own.pop("own")
 
 
 def test_knots_of_shards_are_those_of_all_rows_or_of_the_groups_of_lowest_digest(monkeypatch):
     data = sample(traces=200)
     config = replace(NEWTON, knots=4, products=True)
-    terms, is_sampled = shard_terms(data.shards(7), config)
-    knots, whole = terms.knots, Knots.of(data.phi, 4)
-    assert not is_sampled
+    terms, whole = terms_of(data.shards(7), config), Knots.of(data.phi, 4)
+    knots = terms.knots
+    assert not terms.are_sampled
     assert terms.products.centres.tolist() == Products.of(data.phi).centres.tolist()
     assert (knots.positions.tolist(), knots.ends.tolist()) == (whole.positions.tolist(), whole.ends.tolist())
-    monkeypatch.setattr("ltr.training.nonlinear_terms_of_shards.MOST_DISTINCT", 100)
-    monkeypatch.setattr("ltr.training.nonlinear_terms_of_shards.SAMPLED", 50)
-    terms, is_sampled = shard_terms(data.shards(7), config)
+    monkeypatch.setattr("ltr.training.nonlinear_terms.MOST_DISTINCT", 100)
+    monkeypatch.setattr("ltr.training.nonlinear_terms.SAMPLED", 50)
+    terms = terms_of(data.shards(7), config)
     sampled = terms.knots
-    assert is_sampled
-    assert sampled.positions.tolist() == shard_terms(data.shards(31), config)[0].knots.positions.tolist()
-    assert terms.products.centres.tolist() == shard_terms(data.shards(31), config)[0].products.centres.tolist()
+    assert terms.are_sampled
+    assert sampled.positions.tolist() == terms_of(data.shards(31), config).knots.positions.tolist()
+    assert terms.products.centres.tolist() == terms_of(data.shards(31), config).products.centres.tolist()
     assert np.isin(sampled.positions, data.phi).all()
     assert sampled.ends.tolist() == whole.ends.tolist()
 
@@ -238,14 +240,14 @@ def test_few_numbers_stay_in_memory_between_passes_and_many_are_read_again(monke
         def __len__(self):
             return 3
 
-        def shard(self, number):
+        def __getitem__(self, number):
             Counting.reads += 1
-            return data.shards(14).shard(number)
+            return data.shards(14)[number]
 
-    few = fit_shards(Counting(), NEWTON)
+    few = fit_designs(Counting(), NEWTON)
     read_once = Counting.reads
-    monkeypatch.setattr("ltr.training.trainable_shards.KEPT_NUMBERS", 0)
-    assert fit_shards(Counting(), NEWTON).w.tobytes() == few.w.tobytes()
+    monkeypatch.setattr("ltr.training.trainable.KEPT_NUMBERS", 0)
+    assert fit_designs(Counting(), NEWTON).w.tobytes() == few.w.tobytes()
     assert read_once == 9  # one pass that counts, and one each that keeps the groups as they are and with equal weights
     assert Counting.reads - read_once > 12
 
@@ -253,10 +255,9 @@ def test_few_numbers_stay_in_memory_between_passes_and_many_are_read_again(monke
 def learned(data, config, engine):
     """All that is learned from shards, to the last digit."""
     source = data.shards(9)
-    terms = shard_terms(source, config, engine=engine)[0]
-    model = fit_shards(source, config, terms=terms, engine=engine)
-    diagnosis = diagnose_shards(source, config, model, clusters=data.traces, engine=engine)
-    path = path_of_shards(source, replace(config, l2=(0.1, 0.01)), terms=terms, engine=engine)
+    model = fit_designs(source, config, engine=engine)
+    diagnosis = diagnose_designs(source, config, model, clusters=data.traces, engine=engine)
+    path = optima_along(source, model.terms, replace(config, l2=(0.1, 0.01)), engine=engine)
     with np.printoptions(floatmode="unique", threshold=1_000_000):
         return repr((model, model.w, diagnosis, path))
 

@@ -8,9 +8,10 @@ import pytest
 
 import ltr
 from ltr import RunConfig
+from ltr.data.shards import Whole
 from ltr.errors import UsageError
-from ltr.experiments import whole_catalogue_evaluation
-from ltr.experiments.evaluate_router import evaluate_router
+from ltr.measuring import evaluate_router
+from ltr.steps import catalogue as whole_catalogue
 from tests.made import WORDS, tool_rows, written
 
 CATALOGUE = {f"get_{word}": {"description": f"gives the {word} of a place"} for word in WORDS}
@@ -50,7 +51,7 @@ def test_every_query_is_ranked_against_every_tool_whatever_the_blocks(run, monke
     result = trained(run, test=str(run / "test.jsonl"))
     values = result.measured.evaluation.values["mrr@catalogue"]
     np.testing.assert_allclose(values, by_hand(result, result.measured.groups), atol=1e-12)
-    monkeypatch.setattr(whole_catalogue_evaluation, "ROWS", 50)
+    monkeypatch.setattr(whole_catalogue, "ROWS", 50)
     again = trained(run, test=str(run / "test.jsonl")).measured.evaluation.values["mrr@catalogue"]
     assert again.tolist() == values.tolist()
 
@@ -95,7 +96,7 @@ def test_training_queries_are_never_ranked_on_the_catalogue_that_has_seen_their_
     written(run / "train.jsonl", [row for row in tool_rows(range(30)) if row["label"]])
     result = trained(run, negatives=15)
     assert result.measured.catalogue is None
-    assert whole_catalogue_evaluation.NOT_SERVED in result.warnings
+    assert whole_catalogue.NOT_SERVED in result.warnings
 
 
 def test_metrics_of_one_value_a_query_have_intervals_and_records_and_pooled_ones_stay_alone(run, cli):
@@ -131,8 +132,8 @@ def test_without_a_catalogue_and_for_ready_numbers_the_flag_is_refused(run):
     row = {"trace_id": "t", "node_id": "n", "query": "?", "tool": "a", "label": 1, "features": [1.0]}
     ready = ltr.read_groups(written(run / "ready.jsonl", [row, row | {"tool": "b", "label": 0}]))
     with pytest.raises(UsageError, match="ready features"):
-        whole_catalogue_evaluation.catalogue_to_rank(config, result.router, ready)
-    assert whole_catalogue_evaluation.catalogue_to_rank(RunConfig(), result.router, ready) is None
+        whole_catalogue.catalogue_to_rank(config, result.router.tools, Whole(ready))
+    assert whole_catalogue.catalogue_to_rank(RunConfig(), result.router.tools, Whole(ready)) is None
 
 
 def test_known_and_unseen_right_tools_are_measured_apart(run, cli):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.results.hashed_queries import digest_of
+from ltr.results.queries import digest_of
 from tests.made import tool_rows, written
 
 

@@ -18,20 +18,8 @@ from ltr.engines import process_pool
 from tests.made import ENVIRONMENT
 
 LOADED = [
-    *(
-        "ltr.benchmark.bench_run",
-        "ltr.experiments.batch",
-        "ltr.experiments.shard_run",
-        "ltr.experiments.featurize_shards",
-    ),
-    *(
-        "ltr.features.success_rates",
-        "ltr.cli.train",
-        "ltr.cli.evaluate",
-        "ltr.cli.rank",
-        "ltr.cli.run",
-        "ltr.cli.import_export",
-    ),
+    *("ltr.benchmark.bench_run", "ltr.experiments.batch", "ltr.experiments.featurize", "ltr.features.success_rates"),
+    *("ltr.cli.train", "ltr.cli.evaluate", "ltr.cli.rank", "ltr.cli.run", "ltr.cli.import_export"),
     *("jinja2", "numpy.ma", "pydantic.dataclasses", "scipy.optimize", "typer._adapters"),  # what those load late
 ]
 BUILT = {}  # the commands of ltr, which each run in this process would build anew

@@ -18,9 +18,9 @@ from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import groups_to_learn
 from ltr.data.sample_shards import sample_shards
+from ltr.data.shards import Shards
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError
-from ltr.features.crossfit_shards import Shards
 from ltr.files.path_arguments import STDIN, AnyPath
 from ltr.storage.featurized_jsonl import with_feature_names
 from ltr.storage.sharded_columns import open_columns

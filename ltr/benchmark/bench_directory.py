@@ -24,7 +24,7 @@ from ltr.reporting.lines import tsv_line
 from ltr.reporting.page import page_html
 from ltr.reporting.reranker_tables import bench_tables
 from ltr.reporting.table import tsv_rows
-from ltr.results.query_records import query_records
+from ltr.results.queries import query_records
 from ltr.storage.bench_record import BENCH
 from ltr.storage.checkpoints import CHECKPOINTS
 from ltr.storage.evaluation_records import QueryRecord

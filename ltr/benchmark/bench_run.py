@@ -37,13 +37,13 @@ from ltr.data.groups import Groups, read_groups, select
 from ltr.data.none_of_these_groups import without_none
 from ltr.encoders.registry import AUTO
 from ltr.errors import DataError, DiskError
-from ltr.experiments.negative_sampling import draw_negatives
 from ltr.files.atomic_write import write_bytes
 from ltr.files.directory_lock import locked
 from ltr.files.path_arguments import AnyPath
 from ltr.plugins import OURS
 from ltr.rerankers.documents import collection, labels_by_key
 from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting
+from ltr.steps.negatives import draw_negatives
 from ltr.storage.bench_record import Failed, LeftOut
 from ltr.storage.run_provenance import inputs, machine
 

@@ -17,10 +17,11 @@ from ltr.data.groups import Groups
 from ltr.data.none_of_these_groups import none_warnings
 from ltr.evaluation.bootstrap import LEVEL, RESAMPLES, bootstrap_mean, resampled_units
 from ltr.evaluation.significance import PERMUTATIONS, differences, holm, permutation_p, unit_sums
-from ltr.experiments.whole_catalogue_evaluation import is_short
 from ltr.rerankers.registry import RERANKERS, registered_spelling
-from ltr.results.evaluated_ranking import EvaluatedRanking, evaluate_groups
+from ltr.results.evaluated import Evaluated
+from ltr.results.measuring import evaluate_groups
 from ltr.serving.training_trace_marks import training_trace_warnings
+from ltr.steps.catalogue import is_short
 from ltr.storage.bench_record import (
     BenchConclusions,
     BenchRecord,
@@ -47,7 +48,7 @@ class Bench:
     config: BenchConfig
     groups: Groups  # the queries that were drawn
     measurements: list[Measurement]
-    rankings: list[EvaluatedRanking]
+    rankings: list[Evaluated]
     record: BenchRecord
 
 
@@ -84,7 +85,7 @@ def judge_outcomes(
     return Bench(config=config, groups=groups, measurements=measurements, rankings=rankings, record=record)
 
 
-def ranking_of(groups: Groups, measurement: Measurement, config: BenchConfig) -> EvaluatedRanking:
+def ranking_of(groups: Groups, measurement: Measurement, config: BenchConfig) -> Evaluated:
     """The groups ranked by the scores and evaluated by the rules of the bench."""
     scores = np.concatenate([np.array(measurement.scores[query]) for query in range(len(groups.offsets) - 1)])
     rules = EvaluateConfig(
@@ -93,16 +94,14 @@ def ranking_of(groups: Groups, measurement: Measurement, config: BenchConfig) ->
     return evaluate_groups(groups, scores[:, np.newaxis], scores, RunConfig(seed=config.seed, evaluate=rules))
 
 
-def result_of(
-    entry: BenchEntry, measurement: Measurement, ranking: EvaluatedRanking, config: BenchConfig
-) -> RerankerResult:
+def result_of(entry: BenchEntry, measurement: Measurement, ranking: Evaluated, config: BenchConfig) -> RerankerResult:
     """The figures of one reranker by itself."""
     sizes = np.diff(ranking.groups.offsets)
     times = latency(measurement.latencies_ms)
     timed_documents = int(sizes[list(measurement.timed)].sum()) * config.repeats
     kind = RERANKERS[registered_spelling(entry.name)]
-    intervals = {name: ranking.intervals[name] for name in config.metrics}
-    quality = {name: Quality(interval.mean, interval.low, interval.high) for name, interval in intervals.items()}
+    intervals = {name: ranking.record.intervals[name] for name in config.metrics}
+    quality = {name: Quality(interval.mean or 0.0, interval.low, interval.high) for name, interval in intervals.items()}
     return RerankerResult(
         name=entry.shown_name,
         reranker=kind.spelling,
@@ -153,9 +152,7 @@ def conclude(results: Sequence[RerankerResult]) -> BenchConclusions:
     )
 
 
-def paired_tests(
-    results: Sequence[RerankerResult], rankings: Sequence[EvaluatedRanking], seed: int
-) -> list[PairedTest]:
+def paired_tests(results: Sequence[RerankerResult], rankings: Sequence[Evaluated], seed: int) -> list[PairedTest]:
     """Every two rerankers but the references by the deciding metric, the better one first; Holm over all pairs."""
     by_name = {result.name: ranking for result, ranking in zip(results, rankings, strict=True)}
     tests = []
@@ -183,7 +180,7 @@ def paired_tests(
     return [msgspec.structs.replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
 
 
-def rules_of(config: BenchConfig, rankings: Sequence[EvaluatedRanking], *, timed: int) -> BenchRules:
+def rules_of(config: BenchConfig, rankings: Sequence[Evaluated], *, timed: int) -> BenchRules:
     """What the figures rest on; all rankings are evaluated by the same rules."""
     evaluation = None
     for ranking in rankings[:1]:
@@ -195,7 +192,7 @@ def rules_of(config: BenchConfig, rankings: Sequence[EvaluatedRanking], *, timed
             no_relevant=result.rules.no_relevant.value,
             num_queries=result.num_queries,
             num_no_relevant=result.num_no_relevant,
-            interval_unit=ranking.unit,
+            interval_unit=ranking.record.rules.interval_unit,
         )
     return BenchRules(
         deciding=DECIDING,

@@ -44,7 +44,7 @@ from ltr.errors import UsageError
 
 if TYPE_CHECKING:
     from ltr.config.run import RunConfig
-    from ltr.results.evaluated_ranking import Evaluated, EvaluatedRanking
+    from ltr.results.evaluated import Evaluated
     from ltr.serving.router import Router
     from ltr.storage.evaluation_records import ToolRecord
 
@@ -143,6 +143,7 @@ def evaluate_command(
 ) -> None:
     """Measure how MODEL ranks the labelled SAMPLES."""
     from ltr.data.importers.ranking_readers import is_trec
+    from ltr.results.tools import by_tool
     from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
     from ltr.storage.sharded_columns import columns_directory
 
@@ -155,50 +156,44 @@ def evaluate_command(
         refuse_taken(out, overwrite=overwrite, kind=EVALUATION_KIND)
     keeping = Keeping(out, explain, tool_by_tool, overwrite, quiet, allow_download, tuple(code or ()))
     directory = columns_directory(subject.samples)
-    measured, router, tools_found = (
-        measured_shards(subject, directory, wanted, limits, keeping)
-        if directory
-        else measured_whole(subject, wanted, limits, keeping)
-    )
+    measured, router = measured_by(subject, directory, wanted, limits, keeping)
     if out is None and not quiet:
-        is_shown = directory is None and chosen_format(shown) is Format.HUMAN
-        tell_unkept(measured, explain=explain and not is_shown)
+        tell_unkept(measured, explain=explain and chosen_format(shown) is not Format.HUMAN)
     try:
-        show_evaluation(measured, router, shown, explain=explain, tools=tools_found)
+        show_evaluation(measured, router, shown, explain=explain, tools=by_tool(measured) if tool_by_tool else None)
     finally:  # a reader of stdout that leaves early does not lift the limit
         refuse_below(measured.evaluation.means, limits)
 
 
-def measured_whole(
-    asked: Asked, config: "RunConfig", limits: Collection[str], keeping: Keeping
-) -> "tuple[Evaluated, Router | None, list[ToolRecord] | None]":
-    """Samples in memory measured, and kept where that is asked for; their tools, too."""
-    from ltr.engines.open_engine import warn_without_shards
-    from ltr.experiments.evaluate_router import keep_evaluation
-    from ltr.results.hits_and_mistakes_by_tool import by_tool
+def measured_by(
+    asked: Asked, directory: str | None, config: "RunConfig", limits: Collection[str], keeping: Keeping
+) -> "tuple[Evaluated, Router | None]":
+    """The samples as the model ranks them, and its router, or the run as it is; also by other metrics, and kept."""
+    from ltr.engines.open_engine import open_engine, warn_without_shards
+    from ltr.measuring import Wanted, evaluate_router, measure_and_keep
+    from ltr.results.evaluated import Evaluated
+    from ltr.results.measuring import evaluate_run
+    from ltr.storage.sharded_columns import open_columns
 
-    warn_without_shards(config.engine)
-    measured, router = evaluated(asked, config, also=limits, allow_download=keeping.allow_download)
+    router = None if asked.model is None else router_of(asked.model, config, allow_download=keeping.allow_download)
+
+    def measure(keep_in: Path | None) -> Evaluated:
+        if router is None:
+            rules: dict[str, Any] = {"complete": asked.complete, "hash_topics": asked.hash_topics, "also": limits}
+            return evaluate_run(asked.run or "", asked.qrels, config, **rules, keep_in=keep_in)
+        by_tool = keeping.tool_by_tool or keep_in is not None
+        wanted = Wanted(tuple(limits), by_tool=by_tool, explain=keeping.explain, keep_in=keep_in)
+        if directory is None:
+            return evaluate_router(router, router.read(asked.samples, config.data), config, wanted)
+        shards = open_columns(directory)
+        with open_engine(config.engine, keeping.code) as engine, run_progress(quiet=keeping.quiet) as on_progress:
+            return evaluate_router(router, shards, config, wanted, on_progress=on_progress, engine=engine)
+
+    if directory is None:
+        warn_without_shards(config.engine)
+    measured = measure_and_keep(measure, keeping.out, overwrite=keeping.overwrite)
     warn(*measured.warnings)
-    if keeping.out is not None:
-        keep_evaluation(measured, router, keeping.out, explain=keeping.explain, overwrite=keeping.overwrite)
-    return measured, router, by_tool(measured) if keeping.tool_by_tool else None
-
-
-def measured_shards(
-    asked: Asked, directory: str, config: "RunConfig", limits: Collection[str], keeping: Keeping
-) -> "tuple[Evaluated, Router, list[ToolRecord] | None]":
-    """The same of a directory of columns, shard by shard."""
-    from ltr.experiments.shard_evaluation import Wanted, evaluate_directory
-    from ltr.results.hits_and_mistakes_by_tool import tool_records
-
-    router = router_of(asked.model or "", config, allow_download=keeping.allow_download)
-    wanted = Wanted(tuple(limits), explain=keeping.explain, tools=keeping.tool_by_tool)
-    with run_progress(quiet=keeping.quiet) as on_progress:
-        options: dict[str, Any] = {"out": keeping.out, "overwrite": keeping.overwrite, "code": keeping.code}
-        measured = evaluate_directory(router, directory, config, wanted, **options, on_progress=on_progress)
-    warn(*measured.warnings)
-    return measured, router, tool_records(measured.tools) if keeping.tool_by_tool else None
+    return measured, router
 
 
 def tell_unkept(measured: "Evaluated", *, explain: bool) -> None:
@@ -228,21 +223,6 @@ def refuse_mixture(asked: Asked, of_model: list[str]) -> None:
         raise UsageError(f"{of_model[0]} belongs to a model; a ranking of others has scores alone")
 
 
-def evaluated(
-    asked: Asked, config: "RunConfig", *, also: Collection[str], allow_download: bool
-) -> "tuple[EvaluatedRanking, Router | None]":
-    """The samples as the model ranks them, and its router, or the run as it is; also by other metrics."""
-    if asked.model is None:
-        from ltr.results.evaluated_ranking import evaluate_run
-
-        rules = {"complete": asked.complete, "hash_topics": asked.hash_topics}
-        return evaluate_run(asked.run or "", asked.qrels, config, **rules, also=also), None
-    from ltr.experiments.evaluate_router import evaluate_router
-
-    router = router_of(asked.model, config, allow_download=allow_download)
-    return evaluate_router(router, router.read(asked.samples, config.data), config, also=also), router
-
-
 def router_of(model: Path | str, config: "RunConfig", *, allow_download: bool) -> "Router":
     """The router of the model, its encoder fetched where that is allowed."""
     from ltr.serving.router import load
@@ -265,20 +245,18 @@ def show_evaluation(
     from ltr.cli.evaluation_lines import abstaining_lines, measured_lines, tool_lines
     from ltr.cli.explanation_lines import rescued_lines, wrong_lines
     from ltr.cli.run_lines import gain_lines
-    from ltr.results.evaluated_ranking import EvaluatedRanking
-    from ltr.results.flat_metrics import flat
-    from ltr.results.hits_and_mistakes_by_tool import flat_tools
-    from ltr.results.metrics_record import metrics_record
+    from ltr.results.record import flat
+    from ltr.results.tools import flat_tools
 
-    record = metrics_record(measured)
+    record = measured.record
     fields = flat(record) | flat_tools(tools or ())
 
     def lines() -> Iterator[str]:
-        yield from measured_lines(measured, record, "the model" if router else "the run")
+        yield from measured_lines(measured, "the model" if router else "the run")
         yield from abstaining_lines(record, router.abstain if router else None)
         yield from gain_lines(record, is_long=True)
         yield from tool_lines(tools) if tools else []
-        if explain and router and isinstance(measured, EvaluatedRanking):
+        if explain and router:
             yield from (*rescued_lines(measured, router), *wrong_lines(measured, router))
 
     show(shown, fields, fields.items(), lines)

@@ -14,21 +14,22 @@ from ltr.reporting.table import Medium, Table, written_cells
 from ltr.reporting.tool_tables import pairs_table, tools_table
 
 if TYPE_CHECKING:
-    from ltr.results.evaluated_ranking import Evaluated
+    from ltr.results.evaluated import Evaluated
     from ltr.storage.abstain_rule import AbstainRule
     from ltr.storage.evaluation_records import MetricsRecord, ToolRecord
 
 MOST_PARTS = MOST_TOOLS = 20
 
 
-def measured_lines(measured: "Evaluated", record: "MetricsRecord", trained: str = "trained") -> list[str]:
-    """The metrics beside the baselines, and the rules and counts that made them; the record is that of the ranking."""
+def measured_lines(measured: "Evaluated", trained: str = "trained") -> list[str]:
+    """The metrics beside the baselines, and the rules and counts that made them."""
+    record = measured.record
     lines = [
         *_counts_lines(record, is_seen=measured.is_seen),
         *table_lines(metrics_table(record, trained), turned=True),
         *(line for text in (past_text(record), *known_texts(record)) if text for line in wrapped(text)),
         *(line for text in evaluation_rules(record) for line in wrapped(text)),
-        *reading_lines(measured, record),
+        *reading_lines(measured),
         *wrapped(doubt_text(record)),
         *none_lines(record),
     ]
@@ -111,11 +112,12 @@ def evaluation_rules(record: "MetricsRecord") -> list[str]:
     return lines
 
 
-def reading_lines(measured: "Evaluated", record: "MetricsRecord") -> list[str]:
+def reading_lines(measured: "Evaluated") -> list[str]:
     """How far ties could move the metrics, and how to read them."""
     from ltr.evaluation.metrics.classification_counts import FINE_BINS
     from ltr.evaluation.metrics.interpretation import notes
 
+    record = measured.record
     spans = [f"{title_of(name)} {fixed(ends.worst)}-{fixed(ends.best)}" for name, ends in record.ranges.items()]
     texts = [f"ties, worst-best: {', '.join(spans)}"] if spans else []
     bounds = [f"{name} within {bound:.2g}" for name, bound in record.error_bounds.items()]

@@ -11,35 +11,35 @@ from ltr.reporting.number_formats import fixed
 from ltr.reporting.table import Column, Kind, Table, TableRow
 
 if TYPE_CHECKING:
-    from ltr.results.evaluated_ranking import EvaluatedRanking
-    from ltr.results.explanations import Explanation
+    from ltr.results.evaluated import Evaluated
+    from ltr.results.queries import Explanation
     from ltr.serving.router import Router
 
 SHOWN = 3
 
 
-def wrong_lines(measured: "EvaluatedRanking", router: "Router", most: int = SHOWN) -> list[str]:
+def wrong_lines(measured: "Evaluated", router: "Router") -> list[str]:
     """The queries that went wrong with the least trust in the right candidate."""
-    from ltr.results.explanations import wrong
+    from ltr.results.queries import wrong
 
-    number, explanations = wrong(measured, router, most)
-    if not number:
+    explained = wrong(measured, router)
+    if not explained.number:
         with_right = " with a right candidate" if measured.evaluation.num_no_relevant else ""
         return ["", f"no query{with_right} went wrong"]
-    title = f"{count(number, 'query', 'queries')} went wrong; where the right candidate is least probable:"
-    return ["", emphasis(title), *(line for explanation in explanations for line in _lines(explanation))]
+    title = f"{count(explained.number, 'query', 'queries')} went wrong; where the right candidate is least probable:"
+    return ["", emphasis(title), *(line for _, explanation in explained.first[:SHOWN] for line in _lines(explanation))]
 
 
-def rescued_lines(measured: "EvaluatedRanking", router: "Router", most: int = 1) -> list[str]:
+def rescued_lines(measured: "Evaluated", router: "Router") -> list[str]:
     """The surest queries that are right where the best baseline is wrong."""
-    from ltr.results.explanations import rescued
+    from ltr.results.queries import rescued
 
-    number, explanations = rescued(measured, router, most)
-    if not number:
+    explained = rescued(measured, router)
+    if not explained.number:
         return []
     alone = baseline_title(measured.best_baseline or "", measured.best_feature)
-    title = f"{count(number, 'query', 'queries')} right where {alone} is wrong, such as:"
-    return ["", emphasis(title), *(line for explanation in explanations for line in _lines(explanation))]
+    title = f"{count(explained.number, 'query', 'queries')} right where {alone} is wrong, such as:"
+    return ["", emphasis(title), *(line for _, explanation in explained.first[:1] for line in _lines(explanation))]
 
 
 def _lines(explanation: "Explanation") -> list[str]:

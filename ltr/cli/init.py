@@ -82,7 +82,6 @@ def started_lines(started: "Started") -> list[str]:
     """What was read, what was decided, how good it is, and the next commands."""
     from ltr.cli.import_export import count_lines, summary_lines
     from ltr.cli.run_lines import gain_lines
-    from ltr.results.metrics_record import metrics_record
 
     home, result = shlex.quote(started.directory.as_posix()), started.recommended.result
     run, page = (
@@ -100,7 +99,7 @@ def started_lines(started: "Started") -> list[str]:
         *listing(["", ""], [[f"  {choice.key}: {choice.value}", choice.reason] for choice in started.choices]),
         *wrapped(visible(f"validated: {', '.join(found)}{check if started.audit.counts['warnings'] else ''}")),
         *table_lines(ways_table(started)),
-        *(gain_lines(metrics_record(result.measured)) if result else []),
+        *(gain_lines(result.measured.record) if result else []),
         *wrapped(visible(f"wrote {home}/ ({started.seconds:.1f} s): ltr.yaml, data/, runs/, report.html")),
         *wrapped(visible(f"next: open {page}")),
         *(wrapped(visible(f'then: ltr rank {run} "your query"')) if can_rank else []),
@@ -114,11 +113,8 @@ def ways_table(started: "Started") -> "Table":
     from ltr.evaluation.metrics.registry import is_served, on_catalogue
     from ltr.reporting.metric_titles import shown_baselines, title_of
     from ltr.reporting.table import Column, Kind, Table
-    from ltr.results.metrics_record import metrics_record
 
-    records = [
-        metrics_record(run.result.measured) for run in (started.specification, started.recommended) if run.result
-    ]
+    records = [run.result.measured.record for run in (started.specification, started.recommended) if run.result]
     specification, recommended = records
     ways = {
         **shown_baselines(recommended),

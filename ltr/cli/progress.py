@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from ltr.experiments.batch import Planned
-    from ltr.experiments.progress import OnProgress, Step
+    from ltr.progress import OnProgress, Step
 
 SHOWN_AFTER = 1.0  # seconds; shorter work needs no bar
 Clock = Callable[[], float]

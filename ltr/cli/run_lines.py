@@ -9,7 +9,7 @@ from ltr.errors import count
 from ltr.reporting.conclusions import doubt_text, units_text
 from ltr.reporting.escaping import visible
 from ltr.reporting.metric_sentences import left_out_text
-from ltr.reporting.metric_titles import lead_title, leads, title_of
+from ltr.reporting.metric_titles import lead_title, title_of
 from ltr.reporting.model_selection_table import alternatives_table, choice_headline, choice_text
 from ltr.reporting.number_formats import between, fixed, objective
 from ltr.reporting.table import Kind
@@ -23,18 +23,16 @@ from ltr.reporting.weights_and_curves import (
 )
 
 if TYPE_CHECKING:
-    from ltr.experiments.pipeline import RunResult
-    from ltr.experiments.shard_run import ShardsResult
-    from ltr.results.evaluated_ranking import Evaluated
+    from ltr.flow import RunResult
+    from ltr.results.evaluated import Evaluated
     from ltr.results.leaderboard import Leaderboard
     from ltr.storage.evaluation_records import MetricsRecord
     from ltr.storage.training_record import TrainingRecord
 
 
-def short_lines(
-    home: Path, result: "RunResult | ShardsResult", record: "MetricsRecord", seconds: float, *, is_plain: bool
-) -> list[str]:
+def short_lines(home: Path, result: "RunResult", seconds: float, *, is_plain: bool) -> list[str]:
     """The quality of a run beside its baselines, where the run is stored, and the next command."""
+    record = result.measured.record
     place, notes = visible(home.as_posix()), len(result.router.training.warnings)
     with_notes = f" and {count(notes, 'note')}" if notes else ""
     can_rank = result.router.kind == "tool" and result.router.features is not None
@@ -51,10 +49,11 @@ def short_lines(
     ]
 
 
-def run_lines(home: Path, result: "RunResult | ShardsResult", record: "MetricsRecord", seconds: float) -> list[str]:
+def run_lines(home: Path, result: "RunResult", seconds: float) -> list[str]:
     """What a person wants of a run: how good it is, what it weighs, how far to trust it, where it is."""
+    record = result.measured.record
     return [
-        *measured_lines(result.measured, record),
+        *measured_lines(result.measured),
         *abstaining_lines(record, result.router.abstain),
         *gain_lines(record, is_long=True),
         "",
@@ -68,6 +67,8 @@ def run_lines(home: Path, result: "RunResult | ShardsResult", record: "MetricsRe
 
 def gain_lines(record: "MetricsRecord", *, is_long: bool = False) -> list[str]:
     """By how much the model beats the best baseline, and how sure that is; a long form has the best single column."""
+    from ltr.results.record import leads
+
     unit, texts = f"by {units_text(record)}: too few" if doubt_text(record) else "by trace", list[str]()
     for name, lead in leads(record).items():
         if is_long or name == record.best_baseline:
@@ -76,13 +77,13 @@ def gain_lines(record: "MetricsRecord", *, is_long: bool = False) -> list[str]:
     return [line for text in (*texts, left_out_text(record)) if text for line in wrapped(text)]
 
 
-def choice_lines(result: "RunResult | ShardsResult") -> list[str]:
+def choice_lines(result: "RunResult") -> list[str]:
     """What folds chose; why is said with the alternatives."""
     choice = result.router.training.choice
     return [] if choice is None else [*wrapped(choice_headline(choice))]
 
 
-def alternative_lines(result: "RunResult | ShardsResult") -> list[str]:
+def alternative_lines(result: "RunResult") -> list[str]:
     """Every alternative that folds chose among, and the choice with its reason."""
     choice = result.router.training.choice
     if choice is None:
@@ -91,7 +92,7 @@ def alternative_lines(result: "RunResult | ShardsResult") -> list[str]:
     return [*table, *wrapped(choice_text(choice))]
 
 
-def weight_lines(result: "RunResult | ShardsResult") -> list[str]:
+def weight_lines(result: "RunResult") -> list[str]:
     """Each feature with its weight and how sure that is, or with its curve; and the loss without the feature."""
     training = result.router.training
     names = list(training.weights)
@@ -103,7 +104,7 @@ def weight_lines(result: "RunResult | ShardsResult") -> list[str]:
     return [*lines, "", heading, *table_lines(products_table(training))]
 
 
-def trust_lines(result: "RunResult | ShardsResult") -> list[str]:
+def trust_lines(result: "RunResult") -> list[str]:
     """How w came about, and what is wrong with it."""
     training, settings = result.router.training, result.router.trainer
     steps = count(training.epochs, "epoch" if settings.trainer == "descent" else "step")

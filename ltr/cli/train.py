@@ -144,8 +144,9 @@ def show_notes(finished: "Finished", *, quiet: bool) -> None:
 def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) -> None:
     """What a run would read and write."""
     from ltr.config.run import render
-    from ltr.experiments.read_data import read_data
+    from ltr.data.shards import count_groups
     from ltr.experiments.resume import Digests, is_finished
+    from ltr.read import read_data
     from ltr.storage.run_directory import refuse_taken
 
     refuse_taken(out, overwrite=overwrite or resume)
@@ -154,8 +155,8 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
         show_yaml(render(config))
         return
     loaded = read_data(config)
-    groups = count(len(loaded.train[0].offsets) - 1, "group")
-    tested = "the same" if loaded.test is None else count(len(loaded.test.offsets) - 1, "test group")
+    groups = count(count_groups(loaded.train), "group")
+    tested = "the same" if loaded.test is None else count(count_groups(loaded.test), "test group")
     note(f"would learn from {groups}, measure on {tested}, and write {visible(out.as_posix())}/")
     show_yaml(render(config))
 
@@ -163,21 +164,20 @@ def show_plan(config: "RunConfig", out: Path, *, overwrite: bool, resume: bool) 
 def show_run(finished: "Finished", shown: Format | None, *, is_plain: bool, quiet: bool, verbose: bool) -> None:
     """The metrics of the run, with `verbose` all its statistics; of a run that was left as it is, its standing."""
     from ltr.cli.run_lines import run_lines, short_lines
-    from ltr.results.flat_metrics import flat
-    from ltr.results.metrics_record import metrics_record
+    from ltr.results.record import flat
     from ltr.storage.evaluation_records import MetricsRecord
     from ltr.storage.record_reader import read_record
     from ltr.storage.run_directory import METRICS
 
     show_notes(finished, quiet=quiet)
     home, result = finished.directory, finished.result
-    record = read_record(home / METRICS, MetricsRecord) if result is None else metrics_record(result.measured)
+    record = read_record(home / METRICS, MetricsRecord) if result is None else result.measured.record
 
     def lines() -> list[str]:
         if result is not None:
             if verbose:
-                return run_lines(home, result, record, finished.seconds)
-            return short_lines(home, result, record, finished.seconds, is_plain=is_plain)
+                return run_lines(home, result, finished.seconds)
+            return short_lines(home, result, finished.seconds, is_plain=is_plain)
         from ltr.cli.run_lines import standings
         from ltr.results.leaderboard import Entry, leaderboard
 

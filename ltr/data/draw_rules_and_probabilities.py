@@ -1,5 +1,6 @@
 """Rows that were drawn from a catalogue and added to the candidates of the log: by which rule, how probably."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self, get_args
 
@@ -8,7 +9,7 @@ import numpy as np
 from ltr.arrays import Array, BoolArray, FloatArray, IntArray
 from ltr.data.columns import Column, at_least, places_in
 from ltr.data.schema import DrawRule
-from ltr.errors import DataError
+from ltr.errors import DataError, SampleError
 
 LOGGED = 0  # the rule of a row that the log offers
 DRAW_RULES: tuple[DrawRule, ...] = get_args(DrawRule)  # their codes count from 1
@@ -52,3 +53,38 @@ class Draws:
         is_same_rule: BoolArray = self.rules[rows] == self.rules[others]
         ours, theirs = self.probabilities[rows], self.probabilities[others]
         return is_same_rule & ((ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
+
+
+def offset_of_draws(
+    draws: Draws, labels: FloatArray, offsets: IntArray, place: Callable[[int], tuple[str, int]]
+) -> FloatArray:
+    """Return -log of the probability with which each row was drawn, for training: as if all had been there.
+
+    Only where the log names right tools alone: there any tool could have been chosen, and the offset makes softmax the
+    probability of the right one among those drawn. Of the tools that a log offers one was chosen among these; a drawn
+    one was never up for choice, so that no probability of drawing it can mend the likelihood, and its offset is 0.
+    Tools drawn at random that do not say how probably count as uniform draws, whose offset is the same for all.
+    `place` is the file and line that a row comes from.
+    """
+    is_unknown, is_alone = np.isnan(draws.probabilities), names_right_alone(draws, labels, offsets)
+    starts = offsets[:-1]
+    lacks = np.logical_or.reduceat(is_unknown, starts)
+    uneven = is_alone & lacks & np.logical_or.reduceat((draws.rules == NEAR) | (draws.probabilities < 1), starts)
+    if uneven.any():
+        rows = slice(*offsets[int(np.argmax(uneven)) :][:2])
+        row = int(offsets[int(np.argmax(uneven))] + np.argmax(is_unknown[rows]))
+        problem = "missing beside candidates that were drawn otherwise; a probability above 0, at most 1, is needed"
+        raise SampleError(*place(row), "draw_probability", problem)
+    is_corrected = np.repeat(is_alone, np.diff(offsets)) & ~is_unknown
+    return -np.log(np.where(is_corrected, draws.probabilities, 1.0)) + 0.0
+
+
+def names_right_alone(draws: Draws, labels: FloatArray, offsets: IntArray) -> BoolArray:
+    """Whether the log names right candidates alone, of each group; the others were drawn.
+
+    >>> draws = Draws(np.array([0, 1, 0, 0, 1]), np.ones(5))
+    >>> names_right_alone(draws, np.array([1.0, 0, 1, 0, 0]), np.array([0, 2, 5]))
+    array([ True, False])
+    """
+    alone: BoolArray = np.logical_and.reduceat(~draws.are_logged | (labels > 0), offsets[:-1])
+    return alone

@@ -195,11 +195,12 @@ def groups_of(arrays: Mapping[str, Array], offsets: IntArray, **of_all: Any) -> 
 
 def without_numbers(groups: Groups) -> Groups:
     """Return the groups without ready numbers, so that features can be fitted to them anew."""
-    candidates = groups.candidates
-    if candidates.kind == "graph" and not candidates.graphs.size:
+    candidates, none = groups.candidates, groups.none_groups
+    if candidates.kind == "graph" and candidates.graphs.size < candidates.names.size:
         paths = ", ".join(file.path for file in candidates.files)
         raise DataError(f"{paths}: without the graphs themselves, as an earlier version wrote it; featurize again")
-    return replace(groups, candidates=replace(candidates, features=None, feature_names=(), fit=""))
+    plain = replace(candidates, features=None, feature_names=(), fit="", are_applied=False)
+    return replace(groups, candidates=plain, none_groups=None if none is None else without_numbers(none))
 
 
 def without_traces(groups: Groups, names: set[str]) -> Groups:

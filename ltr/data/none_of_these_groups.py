@@ -24,9 +24,14 @@ def without_none(groups: Groups) -> Groups:
 
 def groups_to_learn(groups: Groups) -> Groups:
     """The same of a shard, which may hold no such group."""
-    if groups.none is None or not (groups.none == RIGHT).all():
+    if groups.none is None or not len(groups.none) or not (groups.none == RIGHT).all():
         return without_none(groups)
     return replace(select(groups, NO_CODES), none_groups=groups)
+
+
+def none_groups(groups: Groups) -> Groups:
+    """Return the groups of a shard that were left out because none is right."""
+    return select(groups, NO_CODES) if groups.none_groups is None else groups.none_groups
 
 
 def none_warnings(groups: Groups, of: str = "") -> Iterator[str]:

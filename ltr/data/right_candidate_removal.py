@@ -1,17 +1,51 @@
 """Copies of groups without their right candidates: queries for which none is right, where a log has no such queries."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
 from ltr.data.groups import Groups, take
-from ltr.data.text_hashes import hashed, mixed
+from ltr.data.shards import Shards, Whole
+from ltr.data.text_hashes import Hashes, hashed, mixed
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError
 
 
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Which groups are copied: those whose key is at most this one."""
+
+    seed: int
+    last: int
+
+    def rest(self, groups: Groups) -> Groups:
+        """Return all groups less one wrong candidate each."""
+        right, usable, _ = self._usable(groups)
+        sizes, is_right = np.diff(groups.offsets), groups.labels > 0
+        names = hashed(groups.candidates.name_texts)[groups.candidates.names]
+        rows = mixed(mixed(np.repeat(_keys(groups, self.seed), sizes)) ^ names).astype(np.float64)
+        rows[is_right] = np.inf  # the right ones stay
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        order = np.lexsort((rows, owner))
+        place = np.empty(len(rows), dtype=np.int64)
+        place[order] = np.arange(len(rows)) - groups.offsets[owner]
+        is_left_out = (place < np.minimum(right, sizes - right)[owner]) & ~is_right
+        return of_rows(groups, ~is_left_out, usable)
+
+    def copies(self, groups: Groups) -> Groups:
+        """Return copies of some groups less their right candidates."""
+        _, usable, keys = self._usable(groups)
+        return of_rows(groups, groups.labels <= 0, usable[keys <= np.uint64(self.last)])
+
+    def _usable(self, groups: Groups) -> tuple[IntArray, IntArray, Hashes]:
+        right, usable = _usable(groups)
+        return right, usable, _keys(groups, self.seed)[usable]
+
+
 def removed(groups: Groups, share: float, *, seed: int) -> tuple[Groups, Groups]:
-    """All groups less one wrong candidate each, and copies of a share of them less the right one instead.
+    """Return all groups less one wrong candidate each, and copies of a share of them less the right one instead.
 
     Of several right candidates all go, and as many wrong ones, so that the length of a list tells nothing. Which
     groups are copied, and which candidate goes, follows from a hash of the seed, the group's key and the candidate's
@@ -24,27 +58,30 @@ def removed(groups: Groups, share: float, *, seed: int) -> tuple[Groups, Groups]
     >>> rest.labels, copies.labels
     (array([1., 0.]), array([0., 0.]))
     """
-    is_right = groups.labels > 0
-    starts, sizes = groups.offsets[:-1], np.diff(groups.offsets)
-    right = np.add.reduceat(is_right.astype(np.int64), starts)
-    usable = np.flatnonzero((right > 0) & (right < sizes))
-    if not len(usable):
+    removal = removal_of(Whole(groups), share, seed=seed)
+    return removal.rest(groups), removal.copies(groups)
+
+
+def removal_of(shards: Shards, share: float, *, seed: int, engine: Engine = IN_PROCESS) -> Removal:
+    """Return which groups of all shards are copied: a share of those with something right and something wrong."""
+    keys = np.concatenate(list(engine.map(partial(_usable_keys, shards, seed), range(len(shards)))))
+    if not len(keys):
         raise DataError("none from removed: no query has both a right candidate, which goes, and a wrong one")
-    keys = _keys(groups, seed)
-    number = max(round(share * len(usable)), 1)
-    copied = np.sort(usable[np.argsort(keys[usable], kind="stable")[:number]])
-    names = hashed(groups.candidates.name_texts)[groups.candidates.names]
-    rows = mixed(mixed(np.repeat(keys, sizes)) ^ names).astype(np.float64)
-    rows[is_right] = np.inf  # the right ones stay
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    order = np.lexsort((rows, owner))
-    place = np.empty(len(rows), dtype=np.int64)
-    place[order] = np.arange(len(rows)) - starts[owner]
-    is_left_out = (place < np.minimum(right, sizes - right)[owner]) & ~is_right
-    return of_rows(groups, ~is_left_out, usable), of_rows(groups, ~is_right, copied)
+    return Removal(seed, int(np.sort(keys)[max(round(share * len(keys)), 1) - 1]))
 
 
-def _keys(groups: Groups, seed: int) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
+def _usable_keys(shards: Shards, seed: int, number: int) -> Hashes:
+    groups = shards[number]
+    return _keys(groups, seed)[_usable(groups)[1]]
+
+
+def _usable(groups: Groups) -> tuple[IntArray, IntArray]:
+    """How many right candidates each group has, and the places of those that have a wrong one, too."""
+    right = np.add.reduceat((groups.labels > 0).astype(np.int64), groups.offsets[:-1])
+    return right, np.flatnonzero((right > 0) & (right < np.diff(groups.offsets)))
+
+
+def _keys(groups: Groups, seed: int) -> Hashes:
     """A hash of the seed and the key of each group."""
     candidates = groups.candidates
     pairs = zip(candidates.traces.tolist(), candidates.node_ids, strict=True)

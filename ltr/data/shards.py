@@ -1,10 +1,13 @@
 """Groups in shards: the one road for data. Memory is a list of one shard, a directory of columns has many."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ltr.data.groups import Groups
+import numpy as np
+
+from ltr.arrays import IntArray
+from ltr.data.groups import Groups, select
 
 
 class Shards(Protocol):
@@ -36,6 +39,20 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Picked:
+    """Some of the groups of each shard."""
+
+    shards: Shards
+    places: tuple[IntArray, ...]  # of each shard
+
+    def __len__(self) -> int:
+        return len(self.shards)
+
+    def __getitem__(self, number: int) -> Groups:
+        return select(self.shards[number], self.places[number])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Changed:
     """Shards of which something is made whenever one is read."""
 
@@ -49,6 +66,31 @@ class Changed:
         return self.change(self.shards[number])
 
 
+def count_groups(shards: Shards) -> int:
+    """Count the groups of all shards."""
+    return sum(len(shards[number].offsets) - 1 for number in range(len(shards)))
+
+
+def extent(shards: Shards) -> tuple[int, float]:
+    """Return the candidates of the longest group, and the greatest label."""
+    longest, greatest = 0, 0.0
+    for number in range(len(shards)):
+        groups = shards[number]
+        longest = max(longest, int(np.diff(groups.offsets).max(initial=0)))
+        greatest = max(greatest, float(np.nanmax(groups.labels, initial=0.0)))
+    return longest, greatest
+
+
 def changed(shards: Shards, change: Callable[[Groups], Groups]) -> Shards:
     """Return the shards after a change of each: of groups in memory at once, of others whenever one is read."""
     return Whole(change(shards.groups)) if isinstance(shards, Whole) else Changed(shards, change)
+
+
+def picked(shards: Shards, places: IntArray, sizes: Sequence[int]) -> Shards:
+    """Return some of the groups, by their places among those of all shards, which have so many."""
+    if isinstance(shards, Whole):
+        return Whole(select(shards.groups, places))
+    firsts = np.cumsum([0, *sizes])
+    ends = np.searchsorted(places, firsts)
+    of_shards = zip(ends[:-1], ends[1:], firsts[:-1], strict=True)
+    return Picked(shards, tuple(places[begin:end] - first for begin, end, first in of_shards))

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums
+from ltr.evaluation.sums import AddsUp
 
 ERROR = 0.05  # of an upper limit, also of all that `precision` asks for
 THRESHOLDS = 10  # of `precision`
@@ -14,18 +15,12 @@ WRONG_ALLOWED = 10  # answers that may be wrong at the surest of them, about: wi
 
 
 @dataclass(frozen=True, slots=True)
-class ConfidentAnswers:
+class ConfidentAnswers(AddsUp):
     """Queries with how sure their first choice is, and whether it is wrong; where none is right it is wrong."""
 
     confidence: FloatArray
     is_wrong: BoolArray
     traces: IntArray  # codes
-
-    @classmethod
-    def joined(cls, parts: "Sequence[ConfidentAnswers]") -> Self:
-        """All of the queries."""
-        columns = ("confidence", "is_wrong", "traces")
-        return cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in columns))
 
     @property
     def num_traces(self) -> int:

@@ -1,6 +1,6 @@
 """How good a ranking is: one value per query first, the mean second, and every rule that made the number."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from numbers import Real
@@ -11,17 +11,21 @@ import numpy.typing as npt
 from ltr.arrays import BoolArray, FloatArray, IntArray, as_column
 from ltr.errors import DataError, UsageError
 from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, Probability, candidate_probabilities
+from ltr.evaluation.metrics.classification_counts import AnyCandidates, CandidateCounts
 from ltr.evaluation.metrics.classification_measures import FLOOR
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import ByQuery, Curve, Drawn, Measure, Pooled, all_named, as_names, named
 from ltr.evaluation.metrics.tie_blocks import TieBlocks, tie_blocks
 from ltr.evaluation.ranking import Ranking, Ties, as_choice
+from ltr.evaluation.sums import AddsUp
 from ltr.evaluation.tied_ranks import NOWHERE
+from ltr.plugins import OURS, source_of
 
 GAIN = "label"  # of dcg and ndcg; dcg_exp and ndcg_exp say by their name that theirs is 2^label - 1
 # glibc hands large blocks back at once and asks for them again, page by page, until a block nearly this large was
 # freed: then it keeps what arrays free for the next ones, up to 64 MB. No page of this one is touched.
 REUSED_BYTES = (32 << 20) - (1 << 16)
+NO_COLUMN = np.empty(0, dtype=np.int64)
 COMPANIONS = {"logloss": (FLOOR,)}  # what a number cannot be read without
 
 
@@ -47,9 +51,35 @@ class Rules:
     gain: str = field(default=GAIN, init=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of a metric over the queries that it is defined for, and how many they are."""
+
+    total: float
+    number: int
+
+    @classmethod
+    def of(cls, values: FloatArray) -> "Sum":
+        """Sum up a column, where NaN leaves a query out."""
+        defined = values[~np.isnan(values)]
+        return cls(float(defined.sum()), defined.size)
+
+    def __add__(self, other: "Sum") -> "Sum":
+        return Sum(self.total + other.total, self.number + other.number)
+
+    @property
+    def mean(self) -> float | None:
+        """Their mean; None of no query."""
+        return self.total / self.number if self.number else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
-    """The means, the values behind them, and the rules and counts that belong to both."""
+class Evaluation(AddsUp):
+    """The means, the values behind them, and the rules and counts that belong to both; two add up.
+
+    A mean of several parts is that of all their values, or the sum of their sums where values are not kept. Measures
+    over candidates are made of counts that add up, so that auc and roc are no longer exact (`error_bounds`).
+    """
 
     rules: Rules  # with every metric computed, and the greatest grade
     means: dict[str, float | None]  # of all measures; None: no query could be scored
@@ -66,15 +96,43 @@ class Evaluation:
     num_tied: int  # with a relevant candidate that shares its score
     num_no_relevant: int
     num_one_candidate: int
+    sums: dict[str, Sum]  # of the measures with a value for each query
+    counted: CandidateCounts | None = None  # of a part: what measures over candidates are made of
+    parts: int = 1  # with a query
 
+    @property
+    def error_bounds(self) -> dict[str, float]:
+        """How far each measure that is counted in bins can be from the exact value."""
+        bounds = {} if self.counted is None else self.counted.error_bounds
+        return {name: bound for name, bound in bounds.items() if name in self.rules.metrics}
 
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """What the measures of an evaluation say."""
+    def light(self, keep: Collection[str] = ()) -> "Evaluation":
+        """Return the sums and counts without columns, but for the values of the metrics to keep."""
+        return replace(
+            self,
+            values={name: column for name, column in self.values.items() if name in keep},
+            rank=NO_COLUMN,
+            tied=NO_COLUMN,
+            num_positives=NO_COLUMN,
+            num_found=NO_COLUMN,
+            num_candidates=NO_COLUMN,
+        )
 
-    means: dict[str, float | None]
-    values: dict[str, FloatArray]
-    curves: dict[str, Curve]
+    def with_values(self, values: Mapping[str, FloatArray]) -> "Evaluation":
+        """Return the evaluation with more metrics, by their values."""
+        sums = {name: Sum.of(column) for name, column in values.items()}
+        means = {name: of.mean for name, of in sums.items()}
+        return replace(self, values={**self.values, **values}, sums=self.sums | sums, means=self.means | means)
+
+    def settled(self) -> "Evaluation":
+        """Return the evaluation with the means and curves of what was added up."""
+        measures = asked_measures(self.rules)
+        if self.counted is None and any(map(is_of_candidates, measures.values())):
+            raise UsageError("measures over candidates add up where they were counted: evaluate each part as a part")
+        are_kept = self.values.keys() >= self.sums.keys()
+        sums = {name: Sum.of(self.values[name]) for name in self.sums} if are_kept else self.sums
+        means, curves = _means(measures, sums, self.counted)
+        return replace(self, sums=sums, means=means, curves=curves)
 
 
 def evaluate(
@@ -114,8 +172,8 @@ def evaluate(
     return evaluate_by(ranking, labels, rules)
 
 
-def evaluate_by(ranking: Ranking, labels: npt.ArrayLike, rules: Rules) -> Evaluation:
-    """The metrics of a ranking by these rules."""
+def evaluate_by(ranking: Ranking, labels: npt.ArrayLike, rules: Rules, *, is_part: bool = False) -> Evaluation:
+    """The metrics of a ranking by these rules; of a part, those over candidates are made of counts that add up."""
     checked = as_column("labels", labels, ranking.offsets, least=0)
     measures = asked_measures(rules)
     max_grade = max(float(checked.max(initial=0)), 1.0) if rules.max_grade is None else rules.max_grade
@@ -130,8 +188,35 @@ def evaluate_by(ranking: Ranking, labels: npt.ArrayLike, rules: Rules) -> Evalua
     if any(type(measure) is not Measure for measure in measures.values()):
         right = checked >= rules.rel_threshold
         candidates = candidate_probabilities(ranking, right, counted, rules.threshold, rules.probability)
-    numbers = _numbers(measures, blocks, candidates, counted)
-    return _evaluation(numbers, blocks, counted, replace(rules, metrics=tuple(measures), max_grade=max_grade))
+    values = _values(measures, blocks, candidates, counted)
+    by_all = any(map(is_of_candidates, measures.values()))
+    counts = CandidateCounts.of(candidates) if is_part and by_all and candidates is not None else None
+    sums = {name: Sum.of(column) for name, column in values.items()}
+    means, curves = _means(measures, sums, counts if is_part else candidates)
+    ranked, first = blocks.ranked, blocks.first
+    best, is_listed = ranked.query[first], ranked.above < NOWHERE
+    rank, tied = np.zeros((2, len(blocks.sizes)), dtype=np.int64)
+    rank[best] = np.where(is_listed, ranked.above + ranked.span - ranked.relevant + 1, 0)[first]
+    tied[best] = ranked.sharing[first] - 1
+    shares = (ranked.relevant > 0) & (ranked.sharing > 1)
+    return Evaluation(
+        rules=replace(rules, metrics=tuple(measures), max_grade=max_grade),
+        means=means,
+        values=values,
+        curves=curves,
+        rank=rank,
+        tied=tied,
+        num_positives=blocks.relevant,
+        num_found=blocks.per_query(ranked.query, np.where(is_listed, ranked.relevant, 0)).astype(np.int64),
+        num_candidates=blocks.sizes,
+        num_queries=int(counted.sum()),
+        num_tied=int(np.count_nonzero(np.bincount(ranked.query[shares]))),
+        num_no_relevant=int((blocks.relevant == 0).sum()),
+        num_one_candidate=int((blocks.sizes == 1).sum()),
+        sums=sums,
+        counted=counts,
+        parts=int(len(blocks.sizes) > 0),
+    )
 
 
 def asked_measures(rules: Rules) -> dict[str, Measure]:
@@ -143,18 +228,28 @@ def asked_measures(rules: Rules) -> dict[str, Measure]:
     return measures
 
 
-def _numbers(
+def is_of_candidates(measure: Measure) -> bool:
+    """Whether a measure has no value for each query."""
+    return isinstance(measure, Pooled | Drawn)
+
+
+def refuse_unaddable(rules: Rules) -> None:
+    """Raise for a measure of a plug-in that takes all candidates at once: where they come in parts, nothing adds up."""
+    for measure in asked_measures(rules).values():
+        if is_of_candidates(measure) and source_of(measure.function) != OURS:
+            raise UsageError(
+                f"metric {measure.name!r} takes all candidates at once, and shards are in memory one by one: name files"
+            )
+
+
+def _values(
     measures: Mapping[str, Measure], blocks: TieBlocks, candidates: CandidateProbabilities | None, counted: BoolArray
-) -> _Numbers:
-    """What the measures say, in their order; a query that does not count is NaN."""
-    numbers = _Numbers({}, {}, {})
+) -> dict[str, FloatArray]:
+    """Return the column of each measure that has one; a query that does not count is NaN."""
+    columns: dict[str, FloatArray] = {}
     computed: dict[object, FloatArray] = {}  # top1_accuracy is hit@1
     for name, measure in measures.items():
-        if candidates is not None and isinstance(measure, Pooled):
-            numbers.means.update(measure.of(candidates))
-            continue
-        if candidates is not None and isinstance(measure, Drawn):
-            numbers.curves[name] = measure.of(candidates)
+        if is_of_candidates(measure):
             continue
         formula = (measure.function, measure.k, measure.options)
         if formula in computed:
@@ -164,35 +259,24 @@ def _numbers(
             values[counted] = measure.of(candidates)
         else:
             values = np.where(counted, np.where(blocks.relevant > 0, measure(blocks), 0.0), np.nan)
-        computed[formula] = numbers.values[name] = values
-        defined = values[~np.isnan(values)]
-        numbers.means[name] = float(defined.mean()) if defined.size else None
-    return numbers
+        computed[formula] = columns[name] = values
+    return columns
 
 
-def _evaluation(numbers: _Numbers, blocks: TieBlocks, counted: BoolArray, rules: Rules) -> Evaluation:
-    """The numbers with the counts that belong to them."""
-    ranked, first = blocks.ranked, blocks.first
-    best, is_listed = ranked.query[first], ranked.above < NOWHERE
-    rank, tied = np.zeros((2, len(blocks.sizes)), dtype=np.int64)
-    rank[best] = np.where(is_listed, ranked.above + ranked.span - ranked.relevant + 1, 0)[first]
-    tied[best] = ranked.sharing[first] - 1
-    shares = (ranked.relevant > 0) & (ranked.sharing > 1)
-    return Evaluation(
-        rules=rules,
-        means=numbers.means,
-        values=numbers.values,
-        curves=numbers.curves,
-        rank=rank,
-        tied=tied,
-        num_positives=blocks.relevant,
-        num_found=blocks.per_query(ranked.query, np.where(is_listed, ranked.relevant, 0)).astype(np.int64),
-        num_candidates=blocks.sizes,
-        num_queries=int(counted.sum()),
-        num_tied=int(np.count_nonzero(np.bincount(ranked.query[shares]))),
-        num_no_relevant=int((blocks.relevant == 0).sum()),
-        num_one_candidate=int((blocks.sizes == 1).sum()),
-    )
+def _means(
+    measures: Mapping[str, Measure], sums: Mapping[str, Sum], candidates: AnyCandidates | None
+) -> tuple[dict[str, float | None], dict[str, Curve]]:
+    """Return the means and the curves, those of the measures in their order first."""
+    means: dict[str, float | None] = {}
+    curves: dict[str, Curve] = {}
+    for name, measure in measures.items():
+        if isinstance(measure, Pooled) and candidates is not None:
+            means |= measure.of(candidates)
+        elif isinstance(measure, Drawn) and candidates is not None:
+            curves[name] = measure.of(candidates)
+        elif name in sums:
+            means[name] = sums[name].mean
+    return means | {name: of.mean for name, of in sums.items() if name not in means}, curves
 
 
 def _above_zero(argument: str, value: float) -> float:

@@ -1,15 +1,12 @@
 """How well P(none) parts queries for which nothing offered is right from the others."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, code_sums
-
-BINS = 10
+from ltr.arrays import BoolArray, FloatArray
+from ltr.evaluation.metrics.classification_counts import calibration_error
+from ltr.evaluation.sums import AddsUp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,19 +27,13 @@ class NoneMeasures:
 
 
 @dataclass(frozen=True, slots=True)
-class NoneQueries:
+class NoneQueries(AddsUp):
     """Queries and what a model says of them."""
 
     none: FloatArray  # P(none)
     first: FloatArray  # the softmax of the first choice
     first_right: FloatArray  # whether that is right; of candidates level there the share that is
     is_none: BoolArray  # whether none is right
-
-    @classmethod
-    def joined(cls, parts: "Sequence[NoneQueries]") -> Self:
-        """All of the queries."""
-        columns = ("none", "first", "first_right", "is_none")
-        return cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in columns))
 
 
 def measure_none(queries: NoneQueries, *, learned_from: str, for_share: float) -> NoneMeasures:
@@ -70,17 +61,6 @@ def measure_none(queries: NoneQueries, *, learned_from: str, for_share: float) -
         learned_from=learned_from,
         for_share=for_share,
     )
-
-
-def calibration_error(p: FloatArray, is_true: BoolArray, weights: FloatArray) -> float:
-    """sum over ten bins of p of n_b / N * |mean p - share true|, n_b the weight in a bin.
-
-    >>> round(calibration_error(np.array([0.2, 0.25, 0.9]), np.array([False, True, True]), np.ones(3)), 4)
-    0.2167
-    """
-    bins = np.minimum((p * BINS).astype(np.int64), BINS - 1)
-    gaps = code_sums(bins, weights * (p - is_true), BINS)
-    return math.fsum(np.abs(gaps).tolist()) / float(weights.sum())
 
 
 def _mean(values: FloatArray | BoolArray) -> float | None:

@@ -8,24 +8,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ltr.columns import Features, columns_key
 from ltr.config.run import RunConfig, encoder_name
 from ltr.config.sweeps import Point
 from ltr.data.candidates import Candidates
 from ltr.data.config import source_names
+from ltr.data.shards import count_groups
 from ltr.encoders.cached_encoder import CachedEncoder, cached_texts
 from ltr.engines.process_pool import work
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError, count
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import named
-from ltr.experiments.progress import OnProgress, silent
 from ltr.experiments.resume import Digests, is_finished, refuse_other_task, task_of
-from ltr.experiments.shared_inputs import SharedInputs, columns_key
 from ltr.experiments.single_run import run_and_save
 from ltr.files.atomic_write import remove_leftovers
 from ltr.files.directory_lock import locked
 from ltr.files.path_arguments import STDIN, AnyPath
 from ltr.files.safe_file_names import path_inside
+from ltr.flow import features_of
 from ltr.plugins import load_code
+from ltr.progress import OnProgress, silent
 from ltr.reporting.leaderboard_files import write_leaderboard
 from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign_board
 from ltr.storage.checkpoints import read_task
@@ -178,7 +180,7 @@ class Runner:
     def __init__(self, options: BatchOptions, on_progress: OnProgress = silent) -> None:
         self._options, self._on_progress = options, on_progress
         self._digests = Digests()
-        self._shared: SharedInputs | None = None
+        self._features: Features | None = None
 
     def __call__(self, planned_run: Planned) -> Ended:
         """The run made, or left as it is, or what was wrong with it."""
@@ -188,25 +190,23 @@ class Runner:
         except LtrError as error:
             return Ended(planned_run, error)
         except MemoryError:
-            self._shared = None
+            self._features = None
             return Ended(planned_run, RunError("there is not enough memory"))
 
     def _made(self, planned_run: Planned) -> Ended:
-        self._shared = (
-            SharedInputs(planned_run.config) if self._shared is None else self._shared.for_run(planned_run.config)
-        )
         made = run_and_save(
             planned_run.config,
             planned_run.directory,
             overwrite=self._options.overwrite,
             resume=self._options.resume,
             on_progress=self._on_progress,
-            shared=self._shared,
+            features=self._features,
             digests=self._digests,
             code=self._options.code,
         )
         if made.result is None:
             return Ended(planned_run, is_untouched=True)
+        self._features = made.features
         return Ended(planned_run, warnings=made.result.warnings, auto_encoder=made.result.auto_encoder)
 
 
@@ -228,23 +228,22 @@ def started(options: BatchOptions) -> Callable[[Planned], Ended]:
 
 def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[Planned, str]]:
     """What would become of each run: left as it is, gone on with, made; data and what is refused are looked at."""
-    digests, shared = Digests(), None
+    digests, last = Digests(), None
     for planned_run in plan:
         refuse_taken_run(planned_run, options)
         if options.resume and is_finished(planned_run.config, planned_run.directory, digests):
             yield planned_run, "complete, stays as it is"
             continue
-        shared = SharedInputs(planned_run.config) if shared is None else shared.for_run(planned_run.config)
-        train, test = shared.data().train[0], shared.data().test
+        last = features_of(planned_run.config, last)
+        train, test = last.data.train, last.data.test
         before = read_task(planned_run.directory) or recorded_task(planned_run.directory) if options.resume else None
         if before is not None:
-            refuse_other_task(
-                planned_run.directory, before, task_of(planned_run.config, shared.data(), planned_run.directory)
-            )
-        tested = "the same" if test is None else count(len(test.offsets) - 1, "test group")
+            task = task_of(planned_run.config, last.data, planned_run.directory)
+            refuse_other_task(planned_run.directory, before, task)
+        tested = "the same" if test is None else count(count_groups(test), "test group")
         how = "goes on" if before else "is to be made"
-        message = f"{how}: learns from {count(len(train.offsets) - 1, 'group')}, is measured on {tested}"
-        yield planned_run, message + vectors_told(planned_run.config, train.candidates)
+        message = f"{how}: learns from {count(count_groups(train), 'group')}, is measured on {tested}"
+        yield planned_run, message + vectors_told(planned_run.config, train[0].candidates)
 
 
 def vectors_told(config: RunConfig, candidates: Candidates) -> str:

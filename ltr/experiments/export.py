@@ -5,19 +5,20 @@ from pathlib import Path
 
 import numpy as np
 
+from ltr.columns import prepare
 from ltr.config.run import load_config
 from ltr.data.candidates import key_order
 from ltr.data.config import DataConfig
 from ltr.data.exporters.registry import EXPORTERS, Exported
 from ltr.data.fingerprint import fingerprint
 from ltr.data.none_of_these_groups import none_warnings, without_none
+from ltr.data.shards import Whole
 from ltr.errors import DataError, LtrWarning
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.experiments.read_data import read_data
-from ltr.experiments.training_columns import prepare
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.path_arguments import AnyPath
+from ltr.read import read_data
 from ltr.serving.router import load
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.plain_or_featurized_samples import read
@@ -50,10 +51,12 @@ def exported_samples(source: AnyPath) -> Exported:
 def exported_run(directory: Path) -> Exported:
     """What the run was measured on, as its model ranks it; refused when that is no longer the same data."""
     router, config = load(directory), load_config(directory / CONFIG)
-    loaded = read_data(config)
-    train, test = loaded.train, loaded.test
-    groups = train[0] if test is None else test
-    phi = prepare(config, *train).phi if test is None else router.phi(groups.candidates)
+    data = read_data(config)
+    shards = data.test or data.train
+    if not isinstance(shards, Whole):
+        raise DataError(f"{directory}: was measured on a directory of columns; export the samples themselves")
+    groups = shards.groups
+    phi = prepare(config, data).phi if data.test is None else router.phi(groups.candidates)
     if read_record(directory / METRICS, MetricsRecord).rules.fingerprint != fingerprint(groups):
         raise DataError(f"{directory}: its data is not what it was measured on; export the samples themselves")
     ranking = rank(router.scores(np.asarray(phi)), groups.offsets, keys=key_order(groups.candidates))

@@ -1,35 +1,38 @@
 """Samples in, samples with their columns out: the features fitted on them, or those of a model applied."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray
+from ltr.columns import Applied, Choices, ColumnsOf, Prepared, Work
 from ltr.config.run import RunConfig, nothing_to_choose
 from ltr.data.groups import Groups, select
 from ltr.data.none_candidates import RIGHT
-from ltr.data.none_of_these_groups import none_warnings, without_none
+from ltr.data.none_of_these_groups import groups_to_learn, left_out_warnings, none_warnings, without_none
+from ltr.data.shards import Shards, Whole, changed, count_groups
 from ltr.encoders.registry import AUTO
-from ltr.engines.open_engine import warn_without_shards
-from ltr.errors import UsageError
-from ltr.experiments.negative_sampling import drawn
-from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.sampling_correction import count_uncorrected, uncorrected_warnings
-from ltr.experiments.training_columns import prepare
+from ltr.engines.open_engine import open_engine, warn_without_shards
+from ltr.errors import DataError, UsageError, count
+from ltr.features.crossfit import CrossFit
 from ltr.features.fitted_features import FittedFeatures
 from ltr.files.crash_recovery import put_back
 from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.path_arguments import AnyPath
+from ltr.files.temporary_directory import temporary_directory
+from ltr.progress import OnProgress, Step, silent
+from ltr.steps.negatives import count_uncorrected, drawn, uncorrected_warnings
 from ltr.storage.columns_file import load_columns, save_columns
 from ltr.storage.feature_state_file import load_features
 from ltr.storage.featurized_jsonl import sidecar, write_featurized
 from ltr.storage.model_file import load_model
-from ltr.storage.plain_or_featurized_samples import read
-from ltr.storage.sharded_columns import MANIFEST, STATE, read_manifest
+from ltr.storage.plain_or_featurized_samples import read, read_shards
+from ltr.storage.run_directory import refuse_taken
+from ltr.storage.sharded_columns import COLUMNS_KIND, MANIFEST, STATE, new_columns, read_manifest
 
 MADE_ONCE = (
     "columns are made once, and a past of right tools gives way to one of own choices when a model is measured; "
@@ -58,7 +61,7 @@ def featurize_and_save(
     on_progress: OnProgress = silent,
     code: Sequence[str] = (),
 ) -> Featurized:
-    """What now lies in `out`, with the state that made it beside it; an `out` that ends in / is a directory of columns.
+    """Write columns into `out`, with the state that made them; an `out` that ends in / is a directory of columns.
 
     For a directory samples are read in shards of about so many rows, and the config's engine works on them, whose
     workers run the files of `code` first.
@@ -66,11 +69,7 @@ def featurize_and_save(
     if config.data.previous is not None:
         raise UsageError(f"{out}: {MADE_ONCE}")
     if names_directory(out):
-        from ltr.experiments.featurize_shards import featurize_shards  # what fits memory does not need it
-
-        features = None if model is None else fitted_features(model)
-        options: dict[str, Any] = {"rows": rows, "overwrite": overwrite, "on_progress": on_progress, "code": code}
-        return featurize_shards(config, Path(out), features=features, **options)
+        return _featurize_shards(config, Path(out), model, rows, on_progress, code, overwrite=overwrite)
     if rows is not None:
         raise UsageError(f"{out}: --shard-rows cuts a directory of columns into parts; name an output that ends in /")
     refuse_output(Path(out), overwrite=overwrite)
@@ -87,22 +86,87 @@ def featurize_and_save(
     warnings: tuple[str, ...] = (groups.candidates.repeated,) if groups.candidates.repeated else ()
     if model is None:
         learned = without_none(groups)
-        prepared = prepare(nothing_to_choose(config), learned, None, on_progress)
-        features, phi = prepared.features, prepared.phi
-        warnings += tuple(uncorrected_warnings(count_uncorrected(learned), len(learned.offsets) - 1))
-        warnings += (*none_warnings(learned), *prepared.warnings)
-        phi = with_none_rows(groups, phi, features)
+        if learned.candidates.features is not None:
+            raise UsageError("the samples bear ready features already")
+        prepared = Choices(nothing_to_choose(config), Whole(learned), (None,)).prepared(0, on_progress)
+        features, warnings = fitted_of(prepared), (*warnings, *_learned_warnings(prepared, Whole(learned)))
+        phi = with_none_rows(groups, prepared.phi, features)
     else:
         features = fitted_features(model)
         on_progress(Step("featurising"))
         phi = features(groups.candidates)
-    if features is None:
-        raise UsageError("the samples bear ready features already")
     write = save_columns if str(out).endswith(".npz") else write_featurized
     with new_files(out) as new:
         write(new / Path(out).name, groups, phi, features, is_applied=model is not None)
     auto = "" if model is not None else auto_encoder(config, features)
     return Featurized(len(groups.labels), len(groups.offsets) - 1, features.names, warnings, auto)
+
+
+def _featurize_shards(
+    config: RunConfig,
+    out: Path,
+    model: AnyPath | None,
+    rows: int | None,
+    on_progress: OnProgress,
+    code: Sequence[str],
+    *,
+    overwrite: bool,
+) -> Featurized:
+    """The same in parts of about so many rows, which follow from data and rows alone."""
+    features = None if model is None else fitted_features(model)
+    refuse_taken(out, overwrite=overwrite, kind=COLUMNS_KIND)
+    on_progress(Step("reading"))
+    reading = read_shards(config.data.train, config.data, rows=rows, labels_required=features is None)
+    with open_engine(config.engine, code) as engine, reading as samples, temporary_directory() as folder:
+        whole = changed(samples, partial(drawn, config=config))
+        shards, warnings = changed(whole, groups_to_learn), samples.notes
+        warnings += (str(samples.repeated),) if samples.repeated.number else ()
+        on_progress(Step("featurising"))
+        columns_of: ColumnsOf
+        if features is None:
+            if not any(len(shards[number].labels) for number in range(len(shards))):
+                names, number = ", ".join(file.path for file in samples.files), count(samples.groups, "group")
+                raise DataError(f"{names}: none is right in {number}, and there is no other to use")
+            choices = Choices(nothing_to_choose(config), shards, (None,), Work(engine, folder))
+            fitted, more = choices.fitted(0, on_progress)
+            features, warnings = fitted.features, (*warnings, *more)
+            columns_of = partial(_cross_fitted, fitted)
+        else:
+            columns_of = Applied(features.names, features, is_apart=True).of_groups
+        uncorrected = none = 0
+        with new_columns(out, features, is_applied=model is not None, overwrite=overwrite) as writer:
+            for groups, phi in engine.map(partial(_with_columns, whole, columns_of), range(len(whole))):
+                writer.add(groups, phi)
+                uncorrected += count_uncorrected(groups)
+                none += 0 if groups.none is None else int((groups.none == RIGHT).sum())
+                on_progress(Step("featurising", len(whole) + len(writer.parts), 2 * len(whole)))
+    if model is None:
+        warnings += (*uncorrected_warnings(uncorrected, samples.groups), *left_out_warnings(none))
+    name = "" if model is not None else auto_encoder(config, features)
+    candidates = sum(part.candidates for part in writer.parts)
+    return Featurized(candidates, samples.groups, features.names, warnings, name)
+
+
+def _with_columns(shards: Shards, columns_of: ColumnsOf, number: int) -> tuple[Groups, FloatArray]:
+    groups = shards[number]
+    return groups, columns_of(groups)
+
+
+def _cross_fitted(fitted: CrossFit, groups: Groups) -> FloatArray:
+    """The columns of all groups of a shard."""
+    return with_none_rows(groups, fitted.phi(groups_to_learn(groups)), fitted.features.apart())
+
+
+def _learned_warnings(prepared: Prepared, shards: Whole) -> Iterator[str]:
+    yield from uncorrected_warnings(count_uncorrected(shards.groups), count_groups(shards))
+    yield from (*none_warnings(shards.groups), *prepared.warnings)
+
+
+def fitted_of(prepared: Prepared) -> FittedFeatures:
+    """Return the features that made the columns."""
+    if prepared.features is None:
+        raise UsageError("the samples bear ready features already")
+    return prepared.features
 
 
 def auto_encoder(config: RunConfig, features: FittedFeatures) -> str:

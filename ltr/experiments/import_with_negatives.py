@@ -17,12 +17,11 @@ from ltr.data.importers.import_samples import ImportSummary, import_samples
 from ltr.data.importers.tally import Count
 from ltr.encoders.registry import AUTO, best_installed
 from ltr.errors import DataError
-from ltr.experiments.negative_sampling import draw_negatives
-from ltr.experiments.sampling_correction import count_uncorrected, uncorrected_warnings
 from ltr.files.atomic_write import write_lines
 from ltr.files.output_replacement import new_files, refuse_existing
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import read_lines
+from ltr.steps.negatives import count_uncorrected, draw_negatives, uncorrected_warnings
 
 Line = dict[str, Any]
 

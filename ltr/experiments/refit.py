@@ -9,22 +9,16 @@ import msgspec
 import numpy as np
 
 from ltr.arrays import FloatArray
+from ltr.choose import choose, ranked
+from ltr.columns import Data, Features
 from ltr.config.run import RunConfig, checked, listed_features, load_config
 from ltr.configtext.parsed_document import Document
 from ltr.data.groups import Groups, without_traces
 from ltr.data.none_of_these_groups import without_none
 from ltr.data.outcome_groups import all_told, beside, outcomes_once
+from ltr.data.shards import Whole
 from ltr.errors import LtrError, RunError
 from ltr.evaluation.bootstrap import Interval, bootstrap_difference
-from ltr.experiments.l2_choice import Settled
-from ltr.experiments.model_alternatives_on_folds import ranked
-from ltr.experiments.model_selection import chosen
-from ltr.experiments.newcomers_training import with_newcomers
-from ltr.experiments.pipeline import best_and_baselines, fitted, recorded, with_none_and_abstaining
-from ltr.experiments.progress import OnProgress, silent
-from ltr.experiments.read_data import Loaded
-from ltr.experiments.shared_inputs import SharedInputs
-from ltr.experiments.training_columns import prepare
 from ltr.features.learned_states import fit_states
 from ltr.features.presets import NEWCOMERS, RECOMMENDED
 from ltr.features.registry import FEATURES
@@ -32,10 +26,16 @@ from ltr.files.atomic_write import write_bytes
 from ltr.files.directory_lock import when_free
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
+from ltr.flow import Marks, fitted, recorded, untrained
+from ltr.folds import Settled
+from ltr.progress import OnProgress, silent
 from ltr.serving.correction_term import corrected, uncorrected
 from ltr.serving.learning_from_outcomes import JournalLine, Update
 from ltr.serving.outcomes import Outcome, usable_outcomes
 from ltr.serving.router import Router, load, load_updated
+from ltr.steps import none
+from ltr.steps.heldout import Held
+from ltr.steps.newcomers import with_newcomers
 from ltr.storage.model_file import StoredModel, load_model, save_model
 from ltr.storage.run_directory import CONFIG
 from ltr.storage.run_record import TOOLS
@@ -263,7 +263,8 @@ def learned_anew(
 
 def precisions(router: Router, groups: Groups, threshold: float) -> FloatArray:
     """What folds judge by, of each group that can be trained on."""
-    judged = ranked([router.scores(router.phi(groups.candidates))], groups, threshold)[1, 0]
+    scores = router.scores(router.phi(groups.candidates))
+    judged = ranked([scores], groups.labels, groups.offsets, threshold)[1, 0]
     is_right = np.maximum.reduceat(groups.labels, groups.offsets[:-1]) >= threshold
     return judged[is_right & (np.diff(groups.offsets) > 1)]
 
@@ -274,23 +275,25 @@ def refitted(given: Given, on_progress: OnProgress = silent, *, chooses: bool = 
     groups, record = given.groups(config), before.training.choice
     if groups is None:
         raise RunError(f"{given.home}: has neither training queries nor outcomes")
+    data = Data(kind=before.kind, train=Whole(groups), files={})
+    features = Features(config, data)
+    prepared = features.training(on_progress)
     if chooses:
-        shared = SharedInputs(config, Loaded((groups, None), None, None, None, ()))
-        best, _, baselines = best_and_baselines(shared.columns(on_progress))
-        choice = chosen(config, shared, on_progress)
-        config, record, prepared = choice.config, choice.record, choice.shared.columns(on_progress)
-        kept = {"best_feature": best, "baselines": baselines}
+        beside = untrained(prepared)
+        choice = choose(config, features, on_progress)
+        config, record, features = choice.config, choice.record, choice.features
+        prepared, kept = features.training(), {"best_feature": beside.best, "baselines": beside.baselines}
     else:
-        prepared = prepare(config, groups, None, on_progress)
         names = ("folds", "validated", "best_feature", "baselines")
         kept = {name: getattr(before.training, name) for name in names}
     weights, diagnosis = fitted(config, config.train, prepared, on_progress)
     training = recorded(weights, diagnosis, prepared, Settled(config.train), record, is_l2_chosen=True)
-    training = msgspec.structs.replace(training, **kept)
+    marks = Marks.of(groups)
+    training = msgspec.structs.replace(marks.put_into(training), **kept)
     of_model = (before.kind, prepared.names, weights.w, prepared.features, config.train, training, weights.terms)
-    without_abstaining = replace(config, abstain=replace(config.abstain, rule=None))
-    router = with_newcomers(Router(*of_model), prepared, config.train)
-    router = with_none_and_abstaining(router, without_abstaining, (prepared.groups, None), on_progress)
+    router = with_newcomers(Router(*of_model), prepared, data.samples, config.train)
+    held = Held(config, config.train, features, on_progress)
+    router = none.learn(router, config, features, held, has_none=marks.num_none > 0)
     return corrected(replace(router, abstain=before.abstain), given.outcomes, given.learned.rarity)
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from ltr import __version__
+from ltr.columns import Data
 from ltr.config.run import RunConfig, relocated
 from ltr.configtext.yaml_and_schema_output import plain_values
 from ltr.data.config import source_names
 from ltr.data.source_files import GIVEN_IN_PYTHON, SourceFile
 from ltr.errors import ResumeError
-from ltr.experiments.progress import OnProgress, Step
-from ltr.experiments.read_data import Loaded
 from ltr.files.path_arguments import STDIN, AnyPath, expand
+from ltr.progress import OnProgress, Step
 from ltr.storage.checkpoints import read_progress, read_task, write_checkpoint
 from ltr.storage.plain_or_featurized_samples import fingerprinted
 from ltr.storage.run_directory import is_whole, recorded_task
@@ -74,12 +74,10 @@ def is_finished(config: RunConfig, home: Path, digests: Digests) -> bool:
     return recorded == task_of_files(config, [digests.of(name) for name in names], home)
 
 
-def task_of(config: RunConfig, loaded: Loaded, home: Path) -> TaskRecord:
-    """What decides every number of a run: its config but for name and engine, its inputs, the packages that compute."""
-    read = [groups.candidates for groups in (loaded.train[0], loaded.valid, loaded.test, loaded.calibrate) if groups]
-    return task_of_files(
-        config, [file for candidates in read for file in (*candidates.files, *candidates.catalogues)], home
-    )
+def task_of(config: RunConfig, data: Data, home: Path) -> TaskRecord:
+    """Return what decides every number of a run: its config but for name and engine, its inputs, what computes."""
+    read = [file for name in ("train", "valid", "test", "calibrate") for file in data.files.get(name, ())]
+    return task_of_files(config, list(dict.fromkeys(read)), home)
 
 
 def task_of_files(config: RunConfig, files: Sequence[SourceFile], home: Path) -> TaskRecord:

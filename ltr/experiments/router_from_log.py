@@ -32,9 +32,6 @@ from ltr.data.tool_texts import ToolText
 from ltr.encoders.registry import AUTO, best_installed, encoder_kind
 from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.experiments.batch import BOARD
-from ltr.experiments.negative_sampling import WHOLE
-from ltr.experiments.progress import OnProgress, Step, silent
-from ltr.experiments.shared_inputs import SharedInputs
 from ltr.experiments.single_run import Finished, run_and_save
 from ltr.features.presets import RECOMMENDED
 from ltr.files.atomic_write import write_lines, write_text
@@ -43,7 +40,9 @@ from ltr.files.directory_lock import locked
 from ltr.files.filesystem_operations import make_directory
 from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
 from ltr.files.path_arguments import STDIN, AnyPath, expand
+from ltr.progress import OnProgress, Step, silent
 from ltr.reporting.report import write_report
+from ltr.steps.negatives import WHOLE
 from ltr.storage.run_directory import REPORT, refuse_taken
 
 CONFIG, DATA, SAMPLES, TOOLS, RUNS = "ltr.yaml", "data", "samples.jsonl", "tools.json", "runs"
@@ -113,10 +112,11 @@ def init_from(
         choices = choices_for(groups, texts, encoder)
         write_text(new / CONFIG, config_text(choices, groups.candidates.kind, seed))
         config = load_config(new / CONFIG)
-        shared = SharedInputs(config)
-        recommended = run_and_save(config, new / RUNS / RECOMMENDED, on_progress=on_progress, shared=shared)
+        recommended = run_and_save(config, new / RUNS / RECOMMENDED, on_progress=on_progress)
         plain = load_config(new / CONFIG, [f"name={SPECIFICATION_RECIPE}", f"train.recipe={SPECIFICATION_RECIPE}"])
-        specification = run_and_save(plain, new / RUNS / SPECIFICATION_RECIPE, on_progress=on_progress, shared=shared)
+        specification = run_and_save(
+            plain, new / RUNS / SPECIFICATION_RECIPE, on_progress=on_progress, features=recommended.features
+        )
         write_report([specification.directory, recommended.directory], new / REPORT, seed=seed)
     return Started(
         directory=home,

@@ -1,45 +1,35 @@
 """One config in, one run directory out."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-import msgspec
-
+from ltr.columns import Data, Features
 from ltr.config.recipes import recipe_version
-from ltr.config.run import RunConfig, checked, relocated, render
+from ltr.config.run import RunConfig, checked
 from ltr.configtext.parsed_document import Document, Value
 from ltr.data.data_frame_rows import Table, rows_of
-from ltr.engines.open_engine import open_engine, warn_without_shards
-from ltr.experiments.pipeline import RunResult, run
-from ltr.experiments.progress import OnProgress, silent
-from ltr.experiments.read_data import read_data
+from ltr.data.shards import Whole
+from ltr.data.source_files import SourceFile
+from ltr.engines.open_engine import warn_without_shards
 from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
-from ltr.experiments.run_saving import Clock, write_all
-from ltr.experiments.shared_inputs import SharedInputs
+from ltr.experiments.run_saving import Clock, Times, write_all
 from ltr.features.presets import RECOMMENDED
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
-from ltr.results.hashed_queries import hash_texts, without_texts
-from ltr.results.hits_and_mistakes_by_tool import by_tool
-from ltr.results.instructive_examples import examples
-from ltr.results.metric_curves import curves
-from ltr.results.metrics_record import metrics_record
-from ltr.results.query_records import query_records
-from ltr.storage.model_file import save_model
-from ltr.storage.run_contents import RunContents
-from ltr.storage.run_directory import refuse_taken
+from ltr.flow import RunResult, features_of, learn, run, work_for
+from ltr.progress import OnProgress, silent
+from ltr.read import read_data
+from ltr.results.queries import hash_texts, without_texts
+from ltr.storage.run_contents import StoredQueries
+from ltr.storage.run_directory import PER_QUERY, refuse_taken
 from ltr.storage.run_provenance import inputs
 from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
 from ltr.storage.sharded_columns import columns_directory
-from ltr.storage.training_record import epoch_records
-
-if TYPE_CHECKING:
-    from ltr.experiments.shard_run import ShardsResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +37,9 @@ class Finished:
     """A run and where it is kept."""
 
     directory: Path
-    result: "RunResult | ShardsResult | None"  # None of a run that was complete, which is left as it was
+    result: RunResult | None  # None of a run that was complete, which is left as it was
     seconds: float
+    features: Features | None = None  # of groups in memory, which other runs may share
 
     @property
     def is_untouched(self) -> bool:
@@ -72,8 +63,8 @@ def train(
     overwrite: bool = False,
     on_progress: OnProgress = silent,
     **settings: Value,
-) -> "RunResult | ShardsResult":
-    """The result of a run on the samples, also written into the directory `out`, if there is one.
+) -> RunResult:
+    """Return the result of a run on the samples, also written into the directory `out`, if there is one.
 
     Samples, validation and test samples are files, or what `read_groups` takes; `valid` and `test` may be shares.
     Samples and test samples may be a directory of columns, which is read shard by shard.
@@ -94,16 +85,11 @@ def train(
         **({} if encoder is None else {"encoder": encoder}),
     }
     config = checked(Document("ltr.train", document, {}))
-    shared = SharedInputs(config, read_data(config, given)) if given else None
-    if out is None and columns_directory(config.data.train) is not None:
-        from ltr.experiments.shard_run import run_shards  # samples in memory do not need it, nor below
-
-        with open_engine(config.engine) as engine:
-            return run_shards(config, on_progress=on_progress, engine=engine)
+    shared = Features(config, read_data(config, given)) if given else None
     if out is None:
         return run(config, on_progress=on_progress, shared=shared)
-    finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress, shared=shared)
-    return cast("RunResult | ShardsResult", finished.result)  # without resume every run is made
+    finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress, features=shared)
+    return cast("RunResult", finished.result)  # without resume every run is made
 
 
 def _as_config(value: Any) -> Any:
@@ -121,14 +107,14 @@ def run_and_save(
     resume: bool = False,
     on_progress: OnProgress = silent,
     clock: Clock = time.perf_counter,
-    shared: SharedInputs | None = None,
+    features: Features | None = None,
     digests: Digests | None = None,
     code: Sequence[str] = (),
 ) -> Finished:
-    """Run the config and save the result in the directory.
+    """Run the config and save the result in the directory, which replaces an earlier run when all of it is written.
 
     `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
-    leave it as it is. While another process writes there, this one is refused. `shared` and `digests`: what runs of
+    leave it as it is. While another process writes there, this one is refused. `features` and `digests`: what runs of
     the same data and features have made, and fingerprints of files that have been read before. `code`: files of
     plug-ins, which the workers of the config's engine run first.
     """
@@ -136,68 +122,38 @@ def run_and_save(
     if resume and is_finished(config, home, digests or Digests()):
         return Finished(home, None, clock() - start)
     refuse_taken(home, overwrite=overwrite or resume)
-    if columns_directory(config.data.train) is not None:
-        from ltr.experiments.shard_run_saving import run_and_save_shards
-
-        with locked(home), open_engine(config.engine, code) as engine:
-            made = run_and_save_shards(config, home, on_progress=on_progress, engine=engine)
-        return Finished(home, made, clock() - start)
-    warn_without_shards(config.engine)
-    with locked(home):
-        shared = SharedInputs(config) if shared is None else shared.for_run(config)
-        task = task_of(config, shared.data(on_progress), home)
+    if columns_directory(config.data.train) is None:
+        warn_without_shards(config.engine)
+    with locked(home), work_for(config, code) as work:
+        features = features_of(config, features, work=work, on_progress=on_progress)
+        task = task_of(config, features.data, home)
         checkpoints = Checkpoints(home, task, on_progress, clock, resume=resume)
-        result = run(config, on_progress=checkpoints, resume=checkpoints.progress, shared=shared)
-        replaces = overwrite or resume or checkpoints.are_written
-        save(result, home, task, overwrite=replaces, seconds=clock() - start, clock=clock)
-    return Finished(home, result, clock() - start)
+        with new_directory(home) as new:
+            progress, records = checkpoints.progress, new / PER_QUERY
+            result = learn(config, features, on_progress=checkpoints, resume=progress, keep_in=records)
+            times = Times(clock() - start, clock(), clock)
+            refuse_taken(home, overwrite=overwrite or resume or checkpoints.are_written)
+            kept = result if config.data.texts else without_queries(result)
+            record = recorded(kept, new, task, work.engine.kinds)
+            write_all(new, kept, record, StoredQueries(records), times, kept.learned)
+    return Finished(home, result, clock() - start, features)
 
 
-def save(
-    result: RunResult,
-    directory: AnyPath,
-    task: TaskRecord | None = None,
-    *,
-    overwrite: bool = False,
-    seconds: float = 0.0,
-    clock: Clock = time.perf_counter,
-) -> None:
-    """Write all of a run as a directory, which replaces an earlier run, and checkpoints, when all of it is written.
-
-    `task` is what decides its numbers, `seconds` its time.
-    """
-    start = clock()
-    if not result.config.data.texts:
-        texts = (*result.train.candidates.query_texts, *result.measured.groups.candidates.query_texts)
-        warnings = tuple(hash_texts(result.warnings, dict.fromkeys(texts)))
-        learned = result.learned
-        if learned is not None:  # the nodes of graphs may repeat what their queries say
-            is_graph = result.router.kind == "graph"
-            learned = None if is_graph else replace(learned, groups=result.train).without_texts
-        result = replace(result, measured=without_texts(result.measured), warnings=warnings, learned=learned)
-    described = record(result, Path(directory))
-    refuse_taken(directory, overwrite=overwrite)
-    with new_directory(directory) as home:
-        files = RunContents(
-            path=home.as_posix(),
-            record=msgspec.structs.replace(described, task=task),
-            is_recorded=True,
-            metrics=metrics_record(result.measured),
-            model=save_model(home, result.router),
-            curves=curves(result.measured),
-            history=epoch_records(result.model.training),
-            queries=list(query_records(result.measured, result.router)),
-            examples=list(examples(result.measured, result.router)),
-            tools=by_tool(result.measured),
-            config=render(relocated(result.config, home)),
-        )
-        write_all(files, result.router, result.learned, seconds=seconds, saving_since=start, clock=clock)
+def without_queries(result: RunResult) -> RunResult:
+    """Return the result with a hash for each query: in groups, warnings, and what outcomes are learned beside."""
+    parts = [part.groups for part in (result.data.train, result.data.test) if isinstance(part, Whole)]
+    texts = dict.fromkeys(text for groups in parts for text in groups.candidates.query_texts)
+    learned = result.learned
+    if learned is not None:  # the nodes of graphs may repeat what their queries say
+        is_graph = result.router.kind == "graph"
+        learned = None if is_graph else replace(learned, groups=result.train).without_texts
+    warnings = tuple(hash_texts(result.warnings, texts))
+    return replace(result, measured=without_texts(result.measured), warnings=warnings, learned=learned)
 
 
-def record(result: RunResult, home: Path) -> RunRecord:
-    """What run.json says of the run, all but its times."""
-    read_by = [result.train.candidates, result.measured.groups.candidates]
-    files = [file for candidates in read_by for file in (*candidates.files, *candidates.catalogues)]
+def recorded(result: RunResult, home: Path, task: TaskRecord, workers: Sequence[str] = ()) -> RunRecord:
+    """Return what run.json says of the run, all but its times."""
+    files = tuple(_files(result.data))
     records = inputs(files, home)
     paths = dict.fromkeys(repr(file.path) for file in files)
     renames = dict(zip(paths, (repr(read.path) for read in records), strict=True))
@@ -208,7 +164,15 @@ def record(result: RunResult, home: Path) -> RunRecord:
         recipe=recipe_version(result.config.train.recipe),
         inputs=records,
         warnings=[renamed(warning, renames) for warning in result.warnings],
+        task=task,
+        workers=list(workers),
     )
+
+
+def _files(data: Data) -> Iterator[SourceFile]:
+    """The files that the result rests on: of the training samples, and of those it is measured on."""
+    for name in ("train", "test"):
+        yield from data.files.get(name, ())
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:

@@ -1,16 +1,28 @@
-"""Cross-fitting: states that travel with the model, and training columns from states that saw no label of the row."""
+"""Cross-fitting: states that travel with the model, and training columns from states that saw no label of the row.
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
-from typing import Any
+Groups come in shards of whole traces. What a feature counts is counted once in each shard and added up, so the columns
+of many shards are those of the same samples in memory, to the last digits of sums. Memory is the list of one shard.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any, overload
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups, select
+from ltr.data.shards import Shards, Whole, changed
+from ltr.data.splits import Dealt, Side
+from ltr.data.text_hashes import Hashes, hashed
 from ltr.encoders.cached_encoder import CachedEncoder
+from ltr.encoders.protocol import CountingKind, Encoder
+from ltr.encoders.registry import encoder_kind
+from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.errors import UsageError
 from ltr.features.feature_context import Context
 from ltr.features.fitted_features import (
     FittedFeatures,
@@ -21,132 +33,196 @@ from ltr.features.fitted_features import (
     reading,
     refuse_other_kind,
 )
-from ltr.features.learned_states import Shard, counted, counting_key, learned_alike, merge_of, state_of
+from ltr.features.learned_states import (
+    OnStep,
+    Shard,
+    counted,
+    counting_key,
+    fit_states,
+    learned_alike,
+    merge_of,
+    state_of,
+)
 from ltr.features.learner_output_checks import alike
 from ltr.features.lexicon import Lexicon
 from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.state_learners import Counted, LeftOut, Optimised
-from ltr.files.mergeable_tables import merged, merges_without_each, parts_without_each
+from ltr.features.state_learners import Counted, InMemory, LeftOut
+from ltr.files.freed_memory import return_freed_memory
+from ltr.files.mergeable_tables import Merging, Part, all_merged, merged, merges_without_each, parts_without_each
+from ltr.files.shared_state_files import StoredState
 from ltr.logs import LOG, stage
 
 FOLDS = 10
 FEWEST_TRACES = 20  # below: a fold for each trace
+IN_MEMORY = 4 << 20  # bytes of a table of many shards: some five of each fold grow with the data
+NOTHING = np.empty(0, dtype=np.int64)
+By = Callable[[Candidates, State], FloatArray]  # what reads a state, where the column of its feature does not
+Learned = dict[int, tuple[State, By | None]]  # by place of a feature
 
-OnFold = Callable[[int, int], object]
+
+def ignore(_done: int, _of: int) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The groups of each shard cut into cells: those that lie in one fold of every choice. It goes to workers."""
+
+    configs: tuple[FeatureConfig, ...]  # that learn
+    shards: Shards
+    dealt: Dealt  # the cell of each trace
+    encoder: CachedEncoder
+    lexicon: Lexicon | None = None  # of groups in memory, whose texts are encoded once
+
+    def of(self, number: int) -> Iterator[tuple[int, Shard]]:
+        """Yield the cells that a shard has, with the context in which features read them."""
+        groups, encoder = self.shards[number], self.encoder if self.lexicon else self.encoder.apart()
+        lexicon, of_group = self.lexicon or Lexicon(), self.dealt.of_groups(groups.candidates)
+        for cell in np.unique(of_group).tolist():
+            members = select(groups, np.flatnonzero(of_group == cell))
+            yield cell, Shard(members, reading(self.configs, members.candidates, encoder, lexicon))
 
 
 class CrossFitting:
     """Features fitted on choices of the same groups, the rows of each choice cross-fitted in folds of whole traces.
 
-    The groups are cut into cells, those that lie in one fold of every choice, and a feature that counts reads each
-    cell once for all choices. No label beyond a choice changes anything of it. The encoder sees the texts of all.
+    A feature that counts reads each cell once for all choices. No label beyond a choice changes anything of it. The
+    encoder sees the texts of all.
     """
 
     def __init__(
-        self, configs: Sequence[FeatureConfig], groups: Groups, encoder: str, choices: Sequence[IntArray] = ()
+        self,
+        configs: Sequence[FeatureConfig],
+        shards: Shards,
+        encoder: str,
+        choices: Sequence[Side | None] = (None,),
+        *,
+        engine: Engine = IN_PROCESS,
     ) -> None:
-        """Of the choices, each the indices of its groups; without any there is one, of all groups."""
+        """Of the choices, each a side of some dealing; None: all groups."""
+        self._is_whole = isinstance(shards, Whole)
+        if not self._is_whole:
+            refuse_plain_fits(configs)
+        self._kind = shards[0].candidates.kind
         for config in configs:
-            refuse_other_kind(FEATURES[config.name].kind, groups.candidates)
-        self._configs, self._groups, self._lexicon = tuple(configs), groups, Lexicon()
-        self._encoder = CachedEncoder.fitted(encoder, encoded_texts(groups.candidates))
+            refuse_other_kind(FEATURES[config.name].kind, shards[0].candidates)
+        self._configs, self._shards, self._engine = tuple(configs), shards, engine
+        self._encoder = fitted_encoder(encoder, shards, engine)
         LOG.info(f"encoder {self._encoder.name}, revision {self._encoder.revision}")
-        everything = np.arange(len(groups.offsets) - 1)
-        self._choices = tuple(choices) or (everything,)
-        self.folds = np.full((len(everything), len(self._choices)), -1)  # of each group; -1: not in the choice
-        for choice, members in enumerate(self._choices):
-            self.folds[members, choice] = fold_of_groups(select(groups, members).candidates)
-        self._cells, self._cell_of_group = np.unique(self.folds, axis=0, return_inverse=True)
-        self._shards: dict[int, Shard] = {}  # of the cells, where they are the folds of the only choice
-        self._parts: dict[object, list[Any]] = {}  # of the cells
+        keys = np.concatenate(list(engine.map(partial(_trace_keys, shards), range(len(shards)))))
+        of_traces = np.column_stack([_folds(keys, choice) for choice in choices])  # -1: not in the choice
+        self._of_cells, cell_of_trace = np.unique(of_traces, axis=0, return_inverse=True)
+        self.folds = [Dealt.of(keys, column) for column in of_traces.T]
+        learning = tuple(config for config in configs if FEATURES[config.name].learner)
+        cells = Dealt.of(keys, cell_of_trace.reshape(-1))
+        self._cells = Cells(learning, shards, cells, self._encoder, Lexicon() if self._is_whole else None)
+        self._held: dict[int, Shard] = {}  # the cells in memory, where they are the folds of the only choice
+        self._parts: dict[object, list[Any]] | None = None  # of each cell, by what counts them
         self._left_out: dict[str, LeftOut | None] = {}  # of the cells, by feature and options
-        self._plain: FloatArray | None = None  # phi of all groups, where features learn nothing
+        self._plain: FloatArray | None = None  # phi of all groups in memory, where features learn nothing
 
-    def fitted(self, choice: int = 0, on_fold: OnFold = lambda fold, of: None) -> tuple[FittedFeatures, FloatArray]:
-        """The features fitted on a choice, and the cross-fitted phi of its groups.
+    def fitted(self, choice: int = 0, on_fold: OnStep = ignore) -> tuple[FittedFeatures, FloatArray]:
+        """Fit the features on a choice of groups in memory; also return the cross-fitted phi of these groups.
 
         A feature that learns nothing has one column for all rows. Of one that learns, the rows of a fold come from the
         other folds. A fold has whole traces: leaving out the row's group alone would not do, because the groups of a
         trace know each other's answers. `on_fold` hears the number of each fold that is done, and how many there are.
         """
-        folds, learners = self.folds[:, choice], learned_alike(self._configs)
-        row_folds, count = np.repeat(folds, np.diff(self._groups.offsets)), self._count(choice)
-        phi, states = self._unlearned().copy(), list[State | None]([None] * len(self._configs))
-        without_each = {place: self.without_each(self._configs[place], choice) for place, *_ in learners.values()}
-        for fold in range(count if learners else 0):
-            shard = self._shard(choice, fold)
-            for places in learners.values():
-                state = next(without_each[places[0]])
-                for place in places:
-                    config, candidates = self._configs[place], shard.groups.candidates
-                    if state is None:
-                        column = self._column_left_out(config, candidates, choice, fold)
-                    else:
-                        column = column_of(config, candidates, state, shard.context)
-                    phi[row_folds == fold, place] = column
+        groups, count = self._shards[0], self._count(choice)
+        folds = self.folds[choice].of_groups(groups.candidates)
+        row_folds, phi = np.repeat(folds, np.diff(groups.offsets)), self._unlearned(groups).copy()
+        of_folds = self._without_each_fold(choice)
+        for fold in range(count if self._cells.configs else 0):
+            shard, learned = self._shard(fold, folds), next(of_folds)
+            for place, column in self._columns(learned, shard):
+                phi[row_folds == fold, place] = column
             on_fold(fold + 1, count)
-        for places in learners.values():
-            *_, state = without_each[places[0]]
-            for place in places:
-                states[place] = state
-        kind = self._groups.candidates.kind
-        fitted = FittedFeatures(kind, self._configs, tuple(states), self._encoder)
-        return fitted, multiplied(self._configs, phi[row_folds >= 0])
+        return self._features(next(of_folds, {})), multiplied(self._configs, phi[row_folds >= 0])
 
-    def applied(self, features: FittedFeatures, choice: int, candidates: Candidates) -> FloatArray:
-        """The columns that features fitted on a choice give to candidates of queries in the groups it leaves out."""
-        are_quick = np.array([self._without_cells(config) is not None for config in self._configs], dtype=bool)
-        phi = np.empty((int(candidates.offsets[-1]), len(self._configs)))
-        phi[:, ~are_quick] = features.taken(np.flatnonzero(~are_quick).tolist())(candidates)
-        for place in np.flatnonzero(are_quick).tolist():
-            phi[:, place] = self._column_left_out(self._configs[place], candidates, choice)
-        return phi
+    def stored(self, folder: Path, choice: int = 0, on_shard: OnStep = ignore) -> "CrossFit":
+        """Fit the features on a choice of groups in shards; the folder takes the states that the folds did not see."""
+        self._count_shards(on_shard)
+        states, of_folds = list[dict[int, tuple[StoredState, By | None]]](), self._without_each_fold(choice)
+        for fold in range(self._count(choice) if self._cells.configs else 0):
+            learned, written = next(of_folds), dict[int, StoredState]()  # features that learn the same share a file
+            for place, (state, _) in learned.items():
+                if id(state) not in written:
+                    written[id(state)] = StoredState.written(folder / f"without-{choice}-{fold}-{place}", state)
+            states.append({place: (written[id(state)], by) for place, (state, by) in learned.items()})
+        return CrossFit(self._features(next(of_folds, {})), self._encoder, self.folds[choice], tuple(states))
 
-    def without_each(self, config: FeatureConfig, choice: int = 0) -> Iterator[State | None]:
-        """What the feature learns from the other folds of a choice, for each fold, then what it learns from all.
+    def applied(self, features: FittedFeatures, choice: int, folder: Path | None = None) -> "LeftOutColumns":
+        """Return what gives features fitted on a choice to queries in the groups that it leaves out.
 
-        None of a fold for which its learner gives columns at once.
+        The folder takes what is known of these, where others than this process read it.
+        """
+        quick = dict[int, tuple[State | StoredState, By]]()
+        for place, config in enumerate(self._configs):
+            if left_out := self._without_cells(config):
+                rest = left_out.rest(self._outside(choice))
+                stored = rest if folder is None else StoredState.written(folder / f"outside-{choice}-{place}", rest)
+                quick[place] = stored, left_out.column
+        return LeftOutColumns(features if folder is None else features.apart(), quick)
+
+    def without_each(self, config: FeatureConfig, choice: int = 0) -> Iterator[tuple[State, By | None]]:
+        """Yield what the feature learns from the other folds of a choice, for each fold, then what it learns from all.
+
+        Where its learner gives columns at once, what they are read from stands for the state of a fold.
         """
         learner, count = FEATURES[config.name].learner, max(self._count(choice), 2)
         if left_out := self._without_cells(config):
-            yield from [None] * count
-            yield left_out.state(self._outside(choice))
+            for fold in range(count):
+                yield left_out.rest(self._outside(choice, fold)), left_out.column
+            yield left_out.state(self._outside(choice)), None
         elif isinstance(learner, Counted):
-            of_cells, merge = self._counted(config, learner), merge_of(config, learner)
-            members = [np.flatnonzero(self._cells[:, choice] == fold).tolist() for fold in range(count)]
-            empty = [] if all(members) else [counted(config, learner, self._read(np.empty(0, dtype=np.int64)))]
+            of_cells, merge = self._counted(config, learner), self._merge_of(config, learner)
+            members = [np.flatnonzero(self._of_cells[:, choice] == fold).tolist() for fold in range(count)]
+            empty = [] if all(members) else [counted(config, learner, self._empty(config))]
             parts = [reduce(merge, [of_cells[cell] for cell in cells]) if cells else empty[0] for cells in members]
-            yield from states_without_each(config, learner, parts)
+            in_memory = None if self._is_whole else IN_MEMORY
+            yield from ((state, None) for state in states_without_each(config, learner, parts, in_memory=in_memory))
         else:
-            yield from self._refitted(config, choice, count)
+            yield from ((state, None) for state in self._refitted(config, choice, count))
 
     def _refitted(self, config: FeatureConfig, choice: int, count: int) -> Iterator[State]:
-        """The same of a feature that reads the groups anew for each fold."""
-        folds = self.folds[:, choice]
+        """The states of a feature that reads the groups anew for each fold."""
+        is_one = isinstance(FEATURES[config.name].learner, InMemory)
+        dealt, lexicon = self.folds[choice], self._cells.lexicon
         for left_out in range(count + 1):
-            if isinstance(FEATURES[config.name].learner, Optimised):
-                others = [self._shard(choice, fold) for fold in range(count) if fold != left_out]
-                yield state_of(config, others, Context(self._encoder, self._lexicon))
+            stays = tuple(fold for fold in range(count) if fold != left_out)
+            others = _Read(config, changed(self._shards, Side(dealt, stays)), self._encoder, lexicon)
+            if is_one:
+                yield state_of(config, others[0].groups, others[0].context)
             else:
-                shard = self._read(np.flatnonzero((folds >= 0) & (folds != left_out)))
-                yield state_of(config, shard.groups, shard.context)
+                yield state_of(config, others, Context(self._encoder, self._cells.lexicon or Lexicon()))
 
-    def _column_left_out(
-        self, config: FeatureConfig, candidates: Candidates, choice: int, fold: int | None = None
-    ) -> FloatArray:
-        """The values of candidates of groups that the choice leaves out, or of one of its folds without the fold."""
-        left_out = self._without_cells(config)
-        if left_out is None:
-            raise TypeError(f"the feature {config.name} gives no columns at once")
-        return checked(config, left_out.column, left_out.column(candidates, self._outside(choice, fold)), candidates)
+    def _without_each_fold(self, choice: int) -> Iterator[Learned]:
+        """What each feature learns without each fold, then from all; those that learn alike share it."""
+        learners = list(learned_alike(self._configs).values())
+        each = [self.without_each(self._configs[places[0]], choice) for places in learners]
+        last = max(self._count(choice), 2)
+        for number, learned in enumerate(zip(*each, strict=True)):
+            if number < self._count(choice) or number == last:
+                yield {place: of for places, of in zip(learners, learned, strict=True) for place in places}
+
+    def _columns(self, learned: Learned, shard: Shard) -> Iterator[tuple[int, FloatArray]]:
+        for place, (state, by) in learned.items():
+            config, candidates = self._configs[place], shard.groups.candidates
+            column = _by(by, config, candidates, state) if by else column_of(config, candidates, state, shard.context)
+            yield place, column
+
+    def _features(self, learned: Learned) -> FittedFeatures:
+        """The features with what they learned of all."""
+        states = tuple(learned[place][0] if place in learned else None for place in range(len(self._configs)))
+        return FittedFeatures(self._kind, self._configs, states, self._encoder)
 
     def _count(self, choice: int) -> int:
         """The number of folds of a choice."""
-        return int(self.folds[:, choice].max(initial=-1)) + 1
+        return int(self._of_cells[:, choice].max(initial=-1)) + 1
 
     def _outside(self, choice: int, fold: int | None = None) -> list[int]:
         """The cells beyond a choice, and those of a fold of it."""
-        of_cell = self._cells[:, choice]
+        of_cell = self._of_cells[:, choice]
         return np.flatnonzero((of_cell == -1) | (of_cell == fold)).tolist()
 
     def _without_cells(self, config: FeatureConfig) -> LeftOut | None:
@@ -160,69 +236,191 @@ class CrossFitting:
 
     def _counted(self, config: FeatureConfig, learner: Counted) -> list[Any]:
         """What the feature counts in each cell."""
-        key = counting_key(config, learner)
-        if key not in self._parts:
-            shards = (self._cell(cell) for cell in range(len(self._cells)))
-            self._parts[key] = [counted(config, learner, shard) for shard in shards]
-        return self._parts[key]
+        self._count_shards()
+        return (self._parts or {})[counting_key(config, learner)]
 
-    def _shard(self, choice: int, fold: int) -> Shard:
-        """The groups of a fold."""
-        if len(self._choices) == 1 and (cells := np.flatnonzero(self._cells[:, 0] == fold)).size:
-            return self._cell(int(cells[0]))
-        return self._read(np.flatnonzero(self.folds[:, choice] == fold))
+    def _count_shards(self, on_shard: OnStep = ignore) -> None:
+        """Count every shard once, for all features; shards are added in their order."""
+        if self._parts is not None:
+            return
+        counters = dict(_counters(self._cells.configs))
+        merging = {
+            key: [Merging[Any](self._merge_of(config, _counter(config))) for _ in self._of_cells]
+            for key, config in counters.items()
+        }
+        for cells in self._counts(list(counters.values()), on_shard) if counters else ():
+            for cell, parts in cells.items():
+                for key, part in zip(counters, parts, strict=True):
+                    merging[key][cell].add(part)
+        self._parts = {key: [of_cell.total() for of_cell in of_cells] for key, of_cells in merging.items()}
 
-    def _cell(self, cell: int) -> Shard:
-        """The groups of a cell; memory holds them where they are a fold as well."""
-        if cell in self._shards:
-            return self._shards[cell]
-        shard = self._read(np.flatnonzero(self._cell_of_group == cell))
-        if len(self._choices) == 1:
-            self._shards[cell] = shard
-        return shard
+    def _counts(self, configs: Sequence[FeatureConfig], on_shard: OnStep) -> Iterator[dict[int, list[Any]]]:
+        """What the features count in the cells of each shard."""
+        if self._is_whole:
+            for cell, shard in self._cells.of(0):
+                if len(self.folds) == 1:  # its columns are read from it later
+                    self._held[cell] = shard
+                yield {cell: _count(configs, shard)}
+            return
+        counts = self._engine.map(partial(_count_cells, self._cells, configs), range(len(self._shards)))
+        for done, cells in enumerate(counts, start=1):
+            yield cells
+            return_freed_memory()
+            on_shard(done, len(self._shards))
 
-    def _read(self, groups: IntArray) -> Shard:
-        """Some of the groups, and the context in which features that learn read them."""
-        members = select(self._groups, groups)
-        learning = [config for config in self._configs if FEATURES[config.name].learner]
-        return Shard(members, reading(learning, members.candidates, self._encoder, self._lexicon))
+    def _merge_of(self, config: FeatureConfig, learner: Counted) -> Any:
+        """What makes one part of two; disk holds what would take much memory for all features and folds together."""
+        return merge_of(config, learner) if self._is_whole else _merge(config, learner)
 
-    def _unlearned(self) -> FloatArray:
-        """Phi of all groups, filled where features learn nothing; every text is encoded once."""
+    def _shard(self, fold: int, folds: IntArray) -> Shard:
+        """The groups in memory of a fold of a choice; `folds`: that of each group."""
+        if len(self.folds) == 1:
+            (cell,) = np.flatnonzero(self._of_cells[:, 0] == fold).tolist()
+            if cell in self._held:
+                return self._held[cell]
+        members = select(self._shards[0], np.flatnonzero(folds == fold))
+        lexicon = self._cells.lexicon or Lexicon()
+        return Shard(members, reading(self._cells.configs, members.candidates, self._encoder, lexicon))
+
+    def _empty(self, config: FeatureConfig) -> Shard:
+        """No groups: without a single trace, nothing is left to learn from."""
+        nothing = select(self._shards[0], NOTHING)
+        return Shard(nothing, reading([config], nothing.candidates, self._encoder, self._cells.lexicon or Lexicon()))
+
+    def _unlearned(self, groups: Groups) -> FloatArray:
+        """Phi of all groups in memory, filled where features learn nothing; every text is encoded once."""
         if self._plain is None:
-            candidates = self._groups.candidates
-            context = reading(self._configs, candidates, self._encoder, self._lexicon)
-            self._plain = np.empty((len(self._groups.labels), len(self._configs)))
-            for place, config in enumerate(self._configs):
-                if FEATURES[config.name].learner is None:
-                    self._plain[:, place] = column_of(config, candidates, None, context)
+            context = reading(self._configs, groups.candidates, self._encoder, self._cells.lexicon or Lexicon())
+            self._plain = plain_columns(self._configs, groups, context)
         return self._plain
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFit:
+    """What gives training groups in shards their columns: for each fold the states that did not see it, in files."""
+
+    features: FittedFeatures  # of all groups
+    encoder: CachedEncoder
+    folds: Dealt  # of each trace
+    states: tuple[Mapping[int, tuple[StoredState, By | None]], ...]  # of each fold, by place of a feature
+
+    def phi(self, groups: Groups) -> FloatArray:
+        """Return the cross-fitted columns of training groups, such as those of a shard."""
+        return_freed_memory()
+        candidates, configs, lexicon = groups.candidates, self.features.configs, Lexicon()
+        encoder, of_group = self.encoder.apart(), self.folds.of_groups(candidates)
+        phi = plain_columns(configs, groups, reading(configs, candidates, encoder, lexicon))  # every text once
+        learning = [config for config in configs if FEATURES[config.name].learner]
+        for fold in np.unique(of_group).tolist() if learning else ():
+            rows, members = np.repeat(of_group == fold, np.diff(groups.offsets)), np.flatnonzero(of_group == fold)
+            some = select(groups, members).candidates
+            own = reading(learning, some, encoder, lexicon)
+            for place, (stored, by) in self.states[fold].items():
+                state, config = stored.read(), configs[place]  # what it holds is held by one column at a time
+                phi[rows, place] = _by(by, config, some, state) if by else column_of(config, some, state, own)
+        return multiplied(configs, phi)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutColumns:
+    """The columns of queries in groups that were left out of what the features were fitted on."""
+
+    features: FittedFeatures
+    quick: Mapping[int, tuple[State | StoredState, By]]  # by place of a feature that gives columns at once
+
+    def __call__(self, groups: Groups) -> FloatArray:
+        """Return the columns of groups."""
+        candidates, configs = groups.candidates, self.features.configs
+        slow = [place for place in range(len(configs)) if place not in self.quick]
+        phi = np.empty((len(groups.labels), len(configs)))
+        phi[:, slow] = self.features.taken(slow)(candidates)
+        for place, (rest, by) in self.quick.items():
+            state = rest.read() if isinstance(rest, StoredState) else rest
+            phi[:, place] = _by(by, configs[place], candidates, state)
+        return phi
 
 
 @stage("featurising")
 def fit_features(
-    configs: Sequence[FeatureConfig], groups: Groups, encoder: str, on_fold: OnFold = lambda fold, of: None
+    configs: Sequence[FeatureConfig], groups: Groups, encoder: str, on_fold: OnStep = ignore
 ) -> tuple[FittedFeatures, FloatArray]:
-    """The features fitted on all the groups, and the groups' own cross-fitted phi: see `CrossFitting.fitted`."""
-    return CrossFitting(configs, groups, encoder).fitted(on_fold=on_fold)
+    """Fit the features on all the groups; also return the groups' own cross-fitted phi: see `CrossFitting.fitted`."""
+    return CrossFitting(configs, Whole(groups), encoder).fitted(on_fold=on_fold)
+
+
+def fit_states_of(
+    configs: Sequence[FeatureConfig], shards: Shards, encoder: Encoder, engine: Engine = IN_PROCESS
+) -> tuple[State | None, ...]:
+    """Fit the features on the groups of all shards; None for one that learns nothing."""
+    if isinstance(shards, Whole):
+        return fit_states(configs, shards.groups, encoder)
+    refuse_plain_fits(configs)
+    counters, states = dict(_counters(configs)), list[State | None]()
+    merging = {key: Merging[Any](_merge(config, _counter(config))) for key, config in counters.items()}
+    count = partial(_count_shard, tuple(counters.values()), shards, encoder)
+    for parts in engine.map(count, range(len(shards))) if counters else ():
+        for key, part in zip(counters, parts, strict=True):
+            merging[key].add(part)
+    for config in configs:
+        learner = FEATURES[config.name].learner
+        if isinstance(learner, Counted):
+            states.append(state_of(config, merging[counting_key(config, learner)].total()))
+        elif learner is not None:
+            states.append(state_of(config, _Read(config, shards, encoder), Context(encoder)))
+        else:
+            states.append(None)
+    return tuple(states)
+
+
+def _count_shard(configs: Sequence[FeatureConfig], shards: Shards, encoder: Encoder, number: int) -> list[Any]:
+    groups, own = shards[number], encoder.apart() if isinstance(encoder, CachedEncoder) else encoder
+    return _count(configs, Shard(groups, reading(configs, groups.candidates, own, Lexicon())))
+
+
+def plain_columns(configs: Sequence[FeatureConfig], groups: Groups, context: Context) -> FloatArray:
+    """Return phi with the columns of the features that learn nothing; the others are not filled."""
+    phi = np.empty((len(groups.labels), len(configs)))
+    for place, config in enumerate(configs):
+        if FEATURES[config.name].learner is None:
+            phi[:, place] = column_of(config, groups.candidates, None, context)
+    return phi
 
 
 def encoded_texts(candidates: Candidates) -> list[str]:
-    """The texts that an encoder may learn from: queries, and what the candidates are described by."""
+    """Return the texts that an encoder may learn from: queries, and what the candidates are described by."""
     documents = [source for source, role in FEATURES[f"{candidates.kind}.rel"].encodes if role == "document"]
     return [*candidates.query_texts, *(text for source in documents for text in source(candidates, None).texts)]
+
+
+def fitted_encoder(name: str, shards: Shards, engine: Engine = IN_PROCESS) -> CachedEncoder:
+    """Return the encoder of that name, after it has seen the texts of all shards, if it learns from texts."""
+    if isinstance(shards, Whole):
+        return CachedEncoder.fitted(name, encoded_texts(shards.groups.candidates))
+    kind, unfitted = encoder_kind(name), CachedEncoder.fitted(name, ())
+    if not unfitted.state:
+        return unfitted
+    if not isinstance(kind, CountingKind):
+        raise UsageError(f"the encoder {name} learns from all texts in memory: name another one, or write an .npz")
+    return CachedEncoder.of(kind.fitted_to(engine.map(partial(_counted_texts, name, shards), range(len(shards)))))
+
+
+def refuse_plain_fits(configs: Sequence[FeatureConfig]) -> None:
+    """Raise for a feature whose parts do not add up."""
+    for config in configs:
+        if isinstance(FEATURES[config.name].learner, InMemory):
+            raise UsageError(
+                f"the feature {config.name} learns with a plain fit, which needs all samples in memory: leave it out, "
+                "make it a counted one, or write an .npz"
+            )
 
 
 def states_without_each(
     config: FeatureConfig, learner: Counted, parts: Sequence[Any], *, in_memory: int | None = None
 ) -> Iterator[State]:
-    """The state that the feature makes of the other parts, for each part, then that of all.
+    """Yield the state that the feature makes of the other parts, for each part, then that of all.
 
     `in_memory`: see `parts_without_each`.
     """
-    left_out = call_feature(config, learner.left_out, parts) if learner.left_out else None
-    if left_out is not None:
-        return (left_out.state(without) for without in (*([part] for part in range(len(parts))), []))
     if learner.merge is merged:
         without_each = parts_without_each(alike(config.name, parts), in_memory=in_memory)
     else:
@@ -230,18 +428,87 @@ def states_without_each(
     return (state_of(config, part) for part in without_each)
 
 
-def fold_of_groups(candidates: Candidates) -> IntArray:
-    """The fold of each group, from 0: that of its trace; with fewer than FEWEST_TRACES traces each is a fold."""
-    trace_ids = candidates.trace_ids
-    is_few = len(trace_ids) < FEWEST_TRACES
-    folds = np.array([place if is_few else trace_fold(trace) for place, trace in enumerate(trace_ids)], dtype=int)
-    return np.unique(folds[candidates.traces], return_inverse=True)[1]
+def _by(by: By, config: FeatureConfig, candidates: Candidates, rest: State) -> FloatArray:
+    """The column of candidates of queries that were left out, from what is known without them."""
+    return checked(config, by, by(candidates, rest), candidates)
 
 
-def trace_fold(trace_id: str) -> int:
-    """The fold of a trace: a hash of its id, so that neither order nor other traces move it.
+def _trace_keys(shards: Shards, number: int) -> Hashes:
+    return hashed(shards[number].candidates.trace_ids)
 
-    >>> [trace_fold(trace) for trace in ("t1", "t2", "t3")]
-    [7, 0, 0]
-    """
-    return int.from_bytes(hashlib.blake2b(trace_id.encode(), digest_size=8).digest(), "little") % FOLDS
+
+def _folds(keys: Hashes, choice: Side | None) -> IntArray:
+    """The fold of each trace in a choice: of a hash of its id, or where there are few traces each is one; else -1."""
+    inside = np.arange(len(keys))
+    if choice is not None:
+        inside = np.flatnonzero(np.isin(choice.dealt.of_traces(keys), choice.blocks))
+    folds = np.full(len(keys), -1)
+    folds[inside] = np.arange(len(inside))
+    if len(inside) >= FEWEST_TRACES:
+        folds[inside] = np.unique(keys[inside] % np.uint64(FOLDS), return_inverse=True)[1]
+    return folds
+
+
+def _counters(configs: Sequence[FeatureConfig]) -> Iterator[tuple[object, FeatureConfig]]:
+    """The features that count, by what those share that count alike."""
+    for config in reversed(configs):  # the first of them stays
+        learner = FEATURES[config.name].learner
+        if isinstance(learner, Counted):
+            yield counting_key(config, learner), config
+
+
+def _counter(config: FeatureConfig) -> Counted:
+    """How the feature counts."""
+    learner = FEATURES[config.name].learner
+    if not isinstance(learner, Counted):
+        raise TypeError(f"the feature {config.name} does not count")
+    return learner
+
+
+def _count(configs: Sequence[FeatureConfig], shard: Shard) -> list[Any]:
+    return [counted(config, _counter(config), shard) for config in configs]
+
+
+def _count_cells(cells: Cells, configs: Sequence[FeatureConfig], number: int) -> dict[int, list[Any]]:
+    """What each feature counts in each cell of a shard."""
+    return {cell: _count(configs, shard) for cell, shard in cells.of(number)}
+
+
+def _counted_texts(name: str, shards: Shards, number: int) -> Any:
+    """What the encoder counts in the texts of a shard."""
+    kind = encoder_kind(name)
+    return kind.count_texts(encoded_texts(shards[number].candidates)) if isinstance(kind, CountingKind) else None
+
+
+def _merge(config: FeatureConfig, learner: Counted) -> Any:
+    return partial(_merged, config.name) if learner.merge is merged else merge_of(config, learner)
+
+
+def _merged(name: str, left: Part, right: Part) -> Part:
+    return all_merged(alike(name, [left, right]), in_memory=IN_MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read(Sequence[Shard]):
+    """The groups of each shard, read anew whenever a pass comes to it, with the context that a feature needs."""
+
+    config: FeatureConfig
+    shards: Shards
+    encoder: Encoder
+    lexicon: Lexicon | None = None  # of groups in memory
+
+    def __len__(self) -> int:
+        return len(self.shards)
+
+    @overload
+    def __getitem__(self, index: int) -> Shard: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Shard]: ...
+    def __getitem__(self, index: int | slice) -> Shard | Sequence[Shard]:
+        """Return the groups of a shard."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
+        groups, encoder = self.shards[index], self.encoder
+        if self.lexicon is None and isinstance(encoder, CachedEncoder):
+            encoder = encoder.apart()
+        return Shard(groups, reading([self.config], groups.candidates, encoder, self.lexicon or Lexicon()))

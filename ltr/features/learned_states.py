@@ -19,6 +19,8 @@ from ltr.files.learned_state_types import declared_type, refuse_other_type
 from ltr.files.mergeable_tables import merged, spilled
 from ltr.plugins import OURS
 
+OnStep = Callable[[int, int], object]  # how many steps are done, and how many there are
+
 
 @dataclass(frozen=True, slots=True)
 class Shard:

@@ -25,7 +25,7 @@ from ltr.features.tool_vector_products import ToolVectors
 from ltr.files.freed_memory import return_freed_memory
 from ltr.files.learned_state_types import Floats, Integers, Json, Offsets, Record, TextTable, learns
 from ltr.files.mergeable_tables import Part, all_merged, release
-from ltr.files.table_keys import digests, halves
+from ltr.files.table_keys import KEY, digests, halves
 
 PENALTY = 0.25  # of the squared weights, where the likeness of a query to itself is 1
 MOST_AT_ONCE = 1 << 14  # queries whose equations are inverted, once for all folds: half a matrix, at most 1 GB
@@ -285,16 +285,23 @@ class LeftOutRidge:
         said = asked, times, in_parts, answers, tools.keys[stored], names
         return cls(penalty, queries.keys, *said, inverse, coefficients)
 
-    def column(self, candidates: Candidates, left_out: Collection[int]) -> FloatArray:
-        """The values of candidates whose queries were all asked in the parts that are left out."""
-        queries, tools = row_queries(candidates), self._tools(candidates)[candidates.names]
-        values, rows, without = np.zeros(len(queries)), np.flatnonzero(tools >= 0), _Without.of(self, left_out)
-        if len(rows) and without.rest.recur():
-            asked = np.searchsorted(self.keys[without.queries], digests(candidates.query_texts))
-            weights, targets = Dense(without.weights(asked)), ToolVectors.of(Dense(without.targets))
-            values[rows] = targets.products(weights, queries[rows], tools[rows])
-            values[rows] += without.shares[tools[rows], asked[queries[rows]]]
-        return values.round(DIGITS) + 0.0  # no -0
+    def rest(self, left_out: Collection[int]) -> State:
+        """Return what `left_out_values` reads: what is known of the queries of the parts without these parts."""
+        without = _Without.of(self, left_out)
+        return {
+            "keys": self.keys[without.queries].view(np.uint8),
+            "tools": self.tool_keys.view(np.uint8),
+            "shares": without.shares,
+            "targets": without.targets,
+            "ratios": without.ratios,
+            "matrix": without.matrix,
+            "recur": without.rest.recur(),
+        }
+
+    @staticmethod
+    def column(candidates: Candidates, rest: State) -> FloatArray:
+        """Return the values of candidates whose queries were all asked in the parts that are left out."""
+        return left_out_values(candidates, rest)
 
     def state(self, left_out: Collection[int]) -> State:
         """What is learned without the parts."""
@@ -311,11 +318,30 @@ class LeftOutRidge:
             coefficients[:, first : first + at_once] = _halved(self.coefficients[:, block] + change)
         return asked.state(self.tools, coefficients)
 
-    def _tools(self, candidates: Candidates) -> IntArray:
-        """The place of each name of the candidates among the tools; -1 where it has no coefficients."""
-        names = digests(candidates.name_texts)
-        place = np.searchsorted(self.tool_keys, names)
-        return np.where(np.append(self.tool_keys, b"")[place] == names, place, -1)
+
+def left_out_values(candidates: Candidates, rest: State) -> FloatArray:
+    """Return Y'_S - (t / s) M^-1 (G Y')_S for each row: see `LeftOutRidge`."""
+    queries, tool_keys = row_queries(candidates), rest["tools"].view(KEY)
+    names = digests(candidates.name_texts)
+    place = np.searchsorted(tool_keys, names)
+    tools = np.where(np.append(tool_keys, b"")[place] == names, place, -1)[candidates.names]
+    values, rows = np.zeros(len(queries)), np.flatnonzero(tools >= 0)
+    if len(rows) and rest["recur"]:
+        asked = np.searchsorted(rest["keys"].view(KEY), digests(candidates.query_texts))
+        unit = np.zeros((len(rest["ratios"]), len(asked)), order="F")
+        unit[asked, np.arange(len(asked))] = 1
+        weights = Dense(-rest["ratios"][asked, None] * _solution(rest["matrix"], unit).T)
+        values[rows] = ToolVectors.of(Dense(rest["targets"])).products(weights, queries[rows], tools[rows])
+        values[rows] += rest["shares"][tools[rows], asked[queries[rows]]]
+    return values.round(DIGITS) + 0.0  # no -0
+
+
+def _solution(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """x with M x = right."""
+    try:
+        return solution(matrix, right)
+    except np.linalg.LinAlgError as error:
+        raise UsageError(TOO_SMALL) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,24 +375,10 @@ class _Without:
         matrix[np.diag_indices_from(matrix)] += t * times[queries] / (whole.penalty * s)
         return cls(queries, times, rest, shares, changes, targets, t / s, matrix)
 
-    def weights(self, asked: IntArray) -> FloatArray:
-        """What makes values of targets: -(t / s) M^-1, the rows of these of S."""
-        unit = np.zeros((len(self.queries), len(asked)), order="F")
-        unit[asked, np.arange(len(asked))] = 1
-        weights: FloatArray = -self.ratios[asked, None] * self._solution(unit).T
-        return weights
-
     def changes(self) -> FloatArray:
         """What G makes changes of coefficients of: Y' - Y - z, (tools, S)."""
-        changes: FloatArray = self.share_changes - self._solution(self.targets.T).T
+        changes: FloatArray = self.share_changes - _solution(self.matrix, self.targets.T).T
         return changes
-
-    def _solution(self, right: FloatArray) -> FloatArray:
-        """x with M x = right."""
-        try:
-            return solution(self.matrix, right)
-        except np.linalg.LinAlgError as error:
-            raise UsageError(TOO_SMALL) from error
 
 
 def ridge_left_out(parts: Sequence[Part], *, penalty: Positive = PENALTY) -> LeftOutRidge | None:

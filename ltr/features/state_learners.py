@@ -19,12 +19,17 @@ Function = Callable[..., Any]
 class LeftOut(Protocol):
     """What a feature learned of some parts at once, and would have learned without some of them."""
 
-    def column(self, candidates: Candidates, left_out: Collection[int], /) -> FloatArray:
-        """The values of candidates whose queries are in the parts that are left out, by their places."""
+    def rest(self, left_out: Collection[int], /) -> State:
+        """Return what `column` reads where these parts are left out, by their places."""
         ...
 
     def state(self, left_out: Collection[int], /) -> State:
-        """What is learned of the other parts."""
+        """Return what is learned of the other parts."""
+        ...
+
+    @staticmethod
+    def column(candidates: Candidates, rest: State, /) -> FloatArray:
+        """Return the values of candidates whose queries are in the parts that were left out."""
         ...
 
 

@@ -8,9 +8,9 @@ from ltr.evaluation.baselines import baseline_title
 from ltr.evaluation.metrics.ranking_measures import TOP1
 from ltr.reporting.abstention_section import broken_promise
 from ltr.reporting.metric_tables import interval_of
-from ltr.reporting.metric_titles import leads
 from ltr.reporting.number_formats import listed, percent, share, short, signed, span
 from ltr.reporting.ranks_and_calibration_section import reliability_error
+from ltr.results.record import leads
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.run_contents import RunContents
 from ltr.storage.training_record import TrainingRecord

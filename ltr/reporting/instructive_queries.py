@@ -7,7 +7,7 @@ from ltr.evaluation.baselines import baseline_title
 from ltr.reporting.number_formats import NONE
 from ltr.reporting.page import Block, Folded, Section, Text
 from ltr.reporting.table import Column, Kind, Table, TableRow
-from ltr.results.instructive_examples import RESCUED, WRONG
+from ltr.results.queries import RESCUED, WRONG
 from ltr.storage.evaluation_records import ExampleRecord
 from ltr.storage.run_contents import RunContents
 

@@ -15,8 +15,8 @@ from ltr.reporting.metric_sentences import span_text
 from ltr.reporting.metric_titles import TITLES, WITHOUT_TRAINING, title_of
 from ltr.reporting.number_formats import between, fixed, listed, p_value, without_zero
 from ltr.reporting.table import Column, Kind, Medium, Table, TableRow, Value, table_of
-from ltr.results.flat_metrics import OVER_BEST
 from ltr.results.leaderboard import Leaderboard, Row
+from ltr.results.record import OVER_BEST
 
 LONGEST_NAME = 40
 

@@ -1,9 +1,9 @@
 """What people read instead of the names of metrics and baselines."""
 
-from ltr.evaluation.baselines import BEST_FEATURE, NEED_NO_TRAINING, RANDOM, baseline_title
+from ltr.evaluation.baselines import NEED_NO_TRAINING, RANDOM, baseline_title
 from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
 from ltr.evaluation.metrics.registry import CATALOGUE
-from ltr.storage.evaluation_records import IntervalRecord, MetricsRecord
+from ltr.storage.evaluation_records import MetricsRecord
 
 TITLES = {TOP1: "top-1", TOP3: "top-3", MRR: "MRR"}
 WITHOUT_TRAINING = (RANDOM, *NEED_NO_TRAINING)  # what stands beside a result wherever there is little room
@@ -27,12 +27,6 @@ def shown_baselines(record: MetricsRecord) -> dict[str, dict[str, float | None]]
     return {
         baseline_title(name, record.best_feature): record.baselines[name] for name in shown if name in record.baselines
     }
-
-
-def leads(record: MetricsRecord) -> dict[str, IntervalRecord]:
-    """Return how much greater Top-1 is than that of the best baseline, first, and of the best single column."""
-    by_name = {record.best_baseline: record.over_best_baseline, BEST_FEATURE: record.over_best_feature}
-    return {name: lead for name, lead in by_name.items() if name is not None and lead is not None}
 
 
 def lead_title(name: str, record: MetricsRecord) -> str:

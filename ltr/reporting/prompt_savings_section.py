@@ -3,7 +3,7 @@
 from ltr.reporting.charts import Words, curve
 from ltr.reporting.page import Section, Text
 from ltr.reporting.table import Column, Kind, Table
-from ltr.results.prompt_token_savings import PROMPT, RULE
+from ltr.results.prompt import PROMPT, RULE
 from ltr.storage.run_contents import RunContents
 
 

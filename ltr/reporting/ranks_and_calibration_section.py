@@ -1,10 +1,12 @@
 """The ranks of right candidates, and whether the first choice is as often right as its probability says."""
 
-import math
 from collections import Counter
 from typing import NamedTuple
 
+import numpy as np
+
 from ltr.errors import count
+from ltr.evaluation.metrics.classification_counts import calibration_error_of_bins
 from ltr.reporting.charts import PlotPoint, Words, columns, diagonal
 from ltr.reporting.number_formats import share
 from ltr.reporting.page import Figure, Section, Text
@@ -33,9 +35,8 @@ def bins(run: RunContents) -> list[Bin]:
 
 def reliability_error(run: RunContents) -> float | None:
     """ece_first: sum n |p - share right| / sum n over the bins; None without queries."""
-    curve = bins(run)
-    total = math.fsum(part.queries for part in curve)
-    return math.fsum(part.queries * abs(part.probability - part.right) for part in curve) / total if total else None
+    columns = ([part.queries, part.probability, part.right] for part in bins(run))
+    return calibration_error_of_bins(*np.array(list(columns), dtype=np.float64).reshape(-1, 3).T)
 
 
 def calibration_section(run: RunContents) -> Section:

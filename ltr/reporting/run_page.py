@@ -10,7 +10,7 @@ from ltr.reporting.conclusions import conclusions, units_text
 from ltr.reporting.instructive_queries import instructive_section
 from ltr.reporting.metric_sentences import counts_text, known_texts, lacking_text, left_out_text, past_text
 from ltr.reporting.metric_tables import interval_of, metrics_table, parts_table
-from ltr.reporting.metric_titles import TITLES, lead_title, leads, title_of
+from ltr.reporting.metric_titles import TITLES, lead_title, title_of
 from ltr.reporting.none_of_these_section import none_section
 from ltr.reporting.number_formats import share, short, signed, span
 from ltr.reporting.page import Block, Code, Fact, Page, Points, Section, Text, page_html
@@ -20,6 +20,7 @@ from ltr.reporting.table import Bounds, Column, Kind, Table, table_of
 from ltr.reporting.tool_tables import tools_section
 from ltr.reporting.training_section import learning_section
 from ltr.reporting.weights_and_curves import weights_section
+from ltr.results.record import leads
 from ltr.storage.evaluation_records import MetricsRecord
 from ltr.storage.run_contents import RunContents
 

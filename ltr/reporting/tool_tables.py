@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ltr.reporting.page import Block, Section, Text
 from ltr.reporting.table import Column, Kind, Table, table_of
-from ltr.results.hits_and_mistakes_by_tool import confused_pairs
+from ltr.results.tools import confused_pairs
 from ltr.storage.evaluation_records import ToolRecord
 
 MOST_TOOLS, MOST_PAIRS = 50, 10

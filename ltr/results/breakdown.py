@@ -1,11 +1,12 @@
 """Queries by the value of a field of their samples, and the metrics of each value."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from ltr.arrays import IntArray, code_sums
 from ltr.data.candidates import Candidates, key_order
@@ -15,21 +16,38 @@ from ltr.data.value_excerpts import excerpt
 from ltr.errors import FileError, SampleError, UsageError, suggestion
 from ltr.evaluation.evaluate import Evaluation
 from ltr.evaluation.ranking import Ties, order, rank
+from ltr.evaluation.sums import AddsUp
 from ltr.files.content_digests import ContentDigest
 from ltr.files.path_arguments import STDIN, shown
 from ltr.files.reading import read_lines
 from ltr.storage.evaluation_records import PartRecord
 
 ABSENT = ""
+AnyCodes = npt.NDArray[np.signedinteger[Any]]  # a byte each where there are few values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Breakdown:
+class Breakdown(AddsUp):
     """The value of a field for each query."""
 
     field: str
     names: tuple[str, ...]  # the values of the field, in order; "" where a query has none
-    codes: IntArray  # (queries,): the value of each query, as its place in the names
+    codes: AnyCodes  # (queries,): the value of each query, as its place in the names
+
+    def aligned(self, before: "Breakdown") -> "Breakdown":
+        """Return this with the names of before first."""
+        return self._renamed(tuple(dict.fromkeys((*before.names, *self.names))))
+
+    def settled(self) -> "Breakdown":
+        """Return this with the names in order."""
+        return self._renamed(tuple(sorted(self.names)))
+
+    def _renamed(self, names: tuple[str, ...]) -> "Breakdown":
+        if names == self.names:
+            return self
+        places = {name: place for place, name in enumerate(names)}
+        lookup = np.array([places[name] for name in self.names], dtype=np.int64)
+        return replace(self, names=names, codes=lookup[self.codes])
 
 
 def break_down(groups: Groups, field: str) -> Breakdown:

@@ -15,8 +15,8 @@ from ltr.files.crash_recovery import put_back
 from ltr.files.path_arguments import AnyPath
 from ltr.files.reading import read_bytes
 from ltr.files.relative_paths import path_from
-from ltr.results.paired_difference import paired_test
-from ltr.results.tools_seen_in_training import KNOWN, UNSEEN
+from ltr.results.comparison import paired_test
+from ltr.results.tools import KNOWN, UNSEEN
 from ltr.storage.evaluation_records import IntervalRecord, MetricsRecord
 from ltr.storage.record_reader import LARGEST_RECORD, Json, read_record
 from ltr.storage.run_directory import METRICS, REPORT
@@ -106,31 +106,23 @@ def leaderboard(entries: Sequence[Entry], root: AnyPath, *, metric: str = MRR, s
 
 
 def _row(entry: Entry, root: AnyPath, metric: str) -> Row:
-    record = None if entry.error is not None else read_record(Path(entry.directory, METRICS), MetricsRecord)
-    if record is None:
-        return Row(
-            place=None,
-            run=entry.run,
-            directory=path_from(root, entry.directory),
-            status="failed",
-            error=entry.error,
-            sweep=entry.sweep,
-        )
-    interval = record.intervals.get(metric)
+    """Return what a run keeps of its metrics; it has no place yet."""
+    status = "complete" if entry.error is None else "failed"
+    at = path_from(root, entry.directory)
+    row = Row(place=None, run=entry.run, directory=at, status=status, error=entry.error, sweep=entry.sweep)
+    if entry.error is not None:
+        return row
+    record = read_record(Path(entry.directory, METRICS), MetricsRecord)
+    counts, interval = record.counts, record.intervals.get(metric)
     parts = {part.name: part for part in record.answers.parts} if record.answers else {}
     known, unseen = parts.get(KNOWN), parts.get(UNSEEN)
-    return Row(
-        place=None,
-        run=entry.run,
-        directory=path_from(root, entry.directory),
-        status="complete",
-        error=None,
-        sweep=entry.sweep,
+    return replace(
+        row,
         split=record.rules.split,
-        num_queries=record.counts.num_queries,
-        candidates_median=record.counts.candidates_median,
-        candidates_least=record.counts.candidates_least,
-        candidates_most=record.counts.candidates_most,
+        num_queries=counts.num_queries,
+        candidates_median=counts.candidates_median,
+        candidates_least=counts.candidates_least,
+        candidates_most=counts.candidates_most,
         metrics=record.metrics,
         known_top1=known.metrics.get(TOP1) if known else None,
         unseen_top1=unseen.metrics.get(TOP1) if unseen else None,
@@ -164,9 +156,9 @@ def _tested(
         winner=rows[0].run,
         runner_up=rows[1].run,
         metric=metric,
-        difference=pair.interval.mean,
-        low=pair.interval.low,
-        high=pair.interval.high,
+        difference=pair.difference,
+        low=pair.low,
+        high=pair.high,
         p=pair.permutation_p,
     )
     return test, None

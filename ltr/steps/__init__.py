@@ -6,10 +6,10 @@ To take a step out, delete its file and its two lines here; what it alone learns
 from ltr.steps.abstain import Abstain
 from ltr.steps.foreign import Foreign
 from ltr.steps.none import NoneOfThese
-from ltr.steps.step import Instead, Ranked, Step
+from ltr.steps.step import Instead, Ranked, Step, Told
 from ltr.storage.model_file import StoredModel
 
-__all__ = ["Instead", "Ranked", "Step", "steps_of"]
+__all__ = ["Instead", "Ranked", "Step", "Told", "steps_of"]
 
 STEPS: tuple[type[Step], ...] = (
     Foreign,

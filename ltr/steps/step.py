@@ -2,15 +2,47 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.candidates import Candidates
 from ltr.data.catalogues.tools import ToolCatalogue
+from ltr.evaluation.sums import AddsUp
 from ltr.storage.model_file import StoredModel
 from ltr.training.softmax import softmax
+
+if TYPE_CHECKING:
+    from ltr.data.groups import Groups
+    from ltr.data.shards import Shards
+    from ltr.engines.engine import Engine
+    from ltr.evaluation.metrics.registry import Curve
+
+
+class Ranks(Protocol):
+    """What a step asks of a router."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        ...
+
+    def phi(self, candidates: Candidates) -> FloatArray:
+        """Return the columns of candidates."""
+        ...
+
+    def scores(self, phi: FloatArray) -> FloatArray:
+        """Return the score of each row."""
+        ...
+
+    def ranked(self, candidates: Candidates, phi: FloatArray, scores: FloatArray | None = None) -> "Ranked":
+        """Return the candidates as they are ranked by columns, or by scores of them."""
+        ...
+
+    def first_choices(self, candidates: Candidates) -> tuple[IntArray, FloatArray]:
+        """Return the row that stands first in each group, and its probability."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +78,16 @@ class Instead:
     why: str
 
 
+class Told(AddsUp):
+    """What a step says of the queries of a shard; that of several shards adds up."""
+
+    __slots__ = ()
+
+    def curves(self) -> "Mapping[str, Curve]":
+        """Return the curves that follow."""
+        return {}
+
+
 class Step:
     """An idea that a model may do without. What a step does not override changes nothing."""
 
@@ -72,3 +114,22 @@ class Step:
 
     def instead(self, tools: ToolCatalogue) -> Instead | None:
         """Return what ranks the catalogue instead of the model; None where the model does."""
+
+    def before(self, shards: "Shards", seed: int, engine: "Engine") -> Any:
+        """Return what is to be known of all shards before one is measured."""
+
+    def told(
+        self, model: Ranks, groups: "Groups", ranked: tuple[FloatArray, FloatArray], rel_threshold: float, before: Any
+    ) -> tuple[Told | None, Mapping[str, Any]]:
+        """Return what the step says of groups that were ranked by columns and scores, and a number for each query.
+
+        None where there is nothing to add up; the numbers by field of `results.evaluated.Ranked`.
+        """
+        return None, {}
+
+    def measured(self, of: Any, queries: tuple[int, int], *, is_moved: bool, seed: int) -> Mapping[str, Any]:
+        """Return how good what it said is, by field of the record of an evaluation.
+
+        `queries`: for how many none is right, and how many others; `is_moved`: outcomes have moved the weights.
+        """
+        return {}

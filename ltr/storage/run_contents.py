@@ -68,14 +68,6 @@ def write_run(run: RunContents) -> None:
     write_tools(home, run.tools)
 
 
-def write_metrics(
-    directory: AnyPath, metrics: MetricsRecord, queries: Iterable[QueryRecord], curves: Mapping[str, Json]
-) -> None:
-    """metrics.json and per_query.jsonl; curves.json where a metric is a curve."""
-    write_summary(directory, metrics, curves)
-    write_lines(Path(directory, PER_QUERY), map(msgspec.json.encode, queries))
-
-
 def write_summary(directory: AnyPath, metrics: MetricsRecord, curves: Mapping[str, Json]) -> None:
     """metrics.json, and curves.json where a metric is a curve."""
     if curves:

@@ -11,7 +11,7 @@ from ltr.arrays import LARGEST, FloatArray
 from ltr.training.kernels.dispatch_by_size import for_passes
 from ltr.training.nonlinear_terms import NO_TERMS, Terms
 from ltr.training.passes_over_groups import centred_columns, passes
-from ltr.training.trainable_groups import Trainable, TrainingGroups
+from ltr.training.trainable import Trainable, TrainingGroups
 
 Groups = TypeVar("Groups", bound=TrainingGroups)
 
@@ -23,7 +23,7 @@ def deviations(groups: TrainingGroups, units: FloatArray) -> FloatArray:
 
     units: `largest_steps(groups)`, by which columns are divided on the way.
 
-    >>> from ltr.training.trainable_groups import trainable
+    >>> from ltr.training.trainable import trainable
     >>> phi = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 9.0], [7.0, 9.0]])
     >>> groups = trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))
     >>> deviations(groups, largest_steps(groups))
@@ -54,7 +54,7 @@ def _squares(groups: Trainable, units: FloatArray) -> FloatArray:
 def row_deviations(groups: TrainingGroups) -> FloatArray:
     """Deviation of each column over the rows of all groups together; 1 where a column is constant.
 
-    >>> from ltr.training.trainable_groups import trainable
+    >>> from ltr.training.trainable import trainable
     >>> phi = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [7.0, 7.0]])
     >>> row_deviations(trainable(phi, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))).round(6)
     array([2.236068, 1.      ])

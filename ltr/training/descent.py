@@ -1,6 +1,8 @@
 """Gradient descent as specified: one step for each group, one group after the other."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -13,7 +15,7 @@ from ltr.training.fit_result import Fitted
 from ltr.training.identifiability import Geometry
 from ltr.training.kernels.dispatch_by_size import for_steps
 from ltr.training.passes_over_groups import Run, passes
-from ltr.training.trainable_groups import Trainable
+from ltr.training.trainable import Trainable, TrainingGroups
 
 Step = tuple[FloatArray, FloatArray, FloatArray, float, FloatArray | None]
 Pass = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -21,16 +23,19 @@ HELD_NUMBERS = 1 << 22  # numbers of phi up to which the steps of all groups sta
 
 
 def fit_descent(
-    groups: Trainable, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
+    groups: TrainingGroups, geometry: Geometry, config: TrainConfig, on_epoch: OnEpoch, progress: Progress | None = None
 ) -> Fitted:
     """w after `epochs` passes from w = `init`; each group makes the step w <- w - rate * (X'(p - t) + 2 * l2 * w).
 
     X'(p - t) is multiplied by the group's weight over the mean weight. The loss of an epoch is the weighted mean of
-    the objectives that the groups have before their own step.
+    the objectives that the groups have before their own step. A pass goes through the groups of one shard after those
+    of another.
     """
     with np.errstate(all="ignore"):  # the end of the epoch checks for a w that diverges
-        one_pass = epoch_pass(groups, config)
-        progress = progress or Progress(np.full(groups.phi.shape[1], float(config.init)), ())
+        one_pass = (
+            epoch_pass(groups, config) if isinstance(groups, Trainable) else partial(_over_shards, groups, config)
+        )
+        progress = progress or Progress(np.full(groups.columns, float(config.init)), ())
         w, history = progress.w, list(progress.history)
 
         def reached() -> Progress:
@@ -44,6 +49,17 @@ def fit_descent(
             if on_epoch(Epoch(number + 1, loss, w.copy(), reached)):
                 break
     return Fitted(w.copy(), np.array(history), len(history))
+
+
+def _over_shards(groups: TrainingGroups, config: TrainConfig, w: FloatArray) -> tuple[float, FloatArray]:
+    """One epoch over shards: each is a share of the whole, and so is its loss."""
+    total = 0.0
+    for shard in groups.each():
+        share = len(shard) / len(groups)
+        own = replace(shard, weights=shard.weights / share, shares=shard.shares / share)
+        loss, w = epoch_pass(own, config)(w)
+        total += loss * share
+    return total, w
 
 
 def epoch_pass(groups: Trainable, config: TrainConfig) -> Pass:

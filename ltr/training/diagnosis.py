@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.training.column_scale import in_units
 from ltr.training.config import TrainConfig
 from ltr.training.fit_result import Fitted, Optimum
@@ -18,7 +19,7 @@ from ltr.training.newton import centre_of, solve
 from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import slope
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
-from ltr.training.trainable_groups import Trainable, TrainingGroups, trainable
+from ltr.training.trainable import Design, Designs, Trainable, TrainingGroups, training_groups
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
 MOST_LEFT_OUT = 80  # features without terms up to which each is left out in turn; fewer with terms, for the same work
@@ -167,20 +168,22 @@ def diagnose(
     >>> diagnosis.errors.standard.round(6)  # 1 / sqrt(3 p (1 - p)), p = 2/3
     array([1.224745])
     """
-    raw = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
-    return diagnose_groups(raw, config, model, prior=prior, clusters=clusters, names=names)
+    designs = (Design(phi, labels, offsets, weights, score_offset),)
+    return diagnose_designs(designs, config, model, prior=prior, clusters=clusters, names=names)
 
 
-def diagnose_groups(
-    raw: TrainingGroups,
+def diagnose_designs(
+    designs: Designs,
     config: TrainConfig,
     model: Model,
     *,
     prior: FloatArray | None = None,
     clusters: npt.ArrayLike | None = None,
     names: Sequence[str] | None = None,
+    engine: Engine = IN_PROCESS,
 ) -> Diagnosis:
-    """The same of groups in one shard or several."""
+    """Diagnose a model that `fit_designs` gave for the same designs; a cluster lies in one of them."""
+    raw = training_groups(designs, targets_are=config.targets, engine=engine)
     groups, units = in_units(raw, standardize=config.standardize, terms=model.terms)
     geometry, scale = Geometry.of(groups), np.ones(len(model.w)) if units is None else units
     centre = centre_of(prior, len(scale))

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DivergedError, RunError, UsageError
 from ltr.training.column_scale import in_units
 from ltr.training.config import TrainConfig, remedy
@@ -17,12 +18,14 @@ from ltr.training.fit_result import Fitted, Training, Watched
 from ltr.training.identifiability import Geometry
 from ltr.training.model import Model
 from ltr.training.newton import centre_of, fit_newton
-from ltr.training.nonlinear_terms import Terms
+from ltr.training.nonlinear_terms import terms_of
 from ltr.training.objective import slope
 from ltr.training.optimality_certificate import gap_bound
-from ltr.training.registry import Trainer, checked_trainer
-from ltr.training.trainable_groups import TrainingGroups, count_origins, trainable
+from ltr.training.registry import checked_trainer
+from ltr.training.trainable import Design, Designs, TrainingGroups, count_origins, training_groups
 from ltr.training.validation_metric import Validation
+
+MANY = "takes all samples at once, in memory; a directory of columns is learned from with newton or descent"
 
 
 def fit(
@@ -55,25 +58,29 @@ def fit(
     config = TrainConfig() if config is None else config
     if not isinstance(config, TrainConfig):
         raise UsageError(f"config is {config!r}; a TrainConfig is needed")
-    trainer = checked_trainer(config.trainer)
-    groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
-    terms = Terms.of(phi, config)
-    return fit_groups(groups, terms, config, trainer, prior=prior, valid=valid, on_epoch=on_epoch, progress=progress)
+    designs = (Design(phi, labels, offsets, weights, score_offset),)
+    return fit_designs(designs, config, prior=prior, valid=valid, on_epoch=on_epoch, progress=progress)
 
 
-def fit_groups(
-    groups: TrainingGroups,
-    terms: Terms,
+def fit_designs(
+    designs: Designs,
     config: TrainConfig,
-    trainer: Trainer,
     *,
     prior: FloatArray | None = None,
     valid: Validation | None = None,
     on_epoch: OnEpoch = ignore,
     progress: Progress | None = None,
+    engine: Engine = IN_PROCESS,
 ) -> Model:
-    """The same of groups in one shard or several: newton takes both, any other trainer one."""
-    groups, units = in_units(groups, standardize=config.standardize, terms=terms)
+    """Fit on one design in memory or on many: sums over them are added in their order, to the last digits of sums.
+
+    Descent goes through the groups of one design after those of another; a plug-in's trainer takes one in memory.
+    """
+    trainer = checked_trainer(config.trainer)
+    refuse_many(designs, config)
+    all_groups = training_groups(designs, targets_are=config.targets, engine=engine)
+    terms = terms_of(designs, config, engine=engine)
+    groups, units = in_units(all_groups, standardize=config.standardize, terms=terms)
     geometry, columns = Geometry.of(groups), groups.columns
     if prior is not None and trainer is not fit_newton:
         raise UsageError(f"a prior needs trainer newton; {config.trainer} pulls the weights towards 0")
@@ -104,6 +111,12 @@ def fit_groups(
     training = _training(groups, geometry, config, fitted, watched, centre)
     model = Model(fitted.w, training, terms)
     return model if units is None else in_raw_scale(model, units, standardized=config.standardize)
+
+
+def refuse_many(designs: Designs, config: TrainConfig) -> None:
+    """Raise for many designs where the trainer is one of a plug-in."""
+    if not isinstance(designs, tuple) and checked_trainer(config.trainer) not in (fit_newton, fit_descent):
+        raise UsageError(f"trainer {config.trainer} {MANY}")
 
 
 def in_raw_scale(model: Model, units: FloatArray, *, standardized: bool) -> Model:

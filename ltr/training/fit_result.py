@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from ltr.arrays import FloatArray
 from ltr.training.objective import Slope
-from ltr.training.trainable_groups import Skipped
+from ltr.training.trainable import Skipped
 
 
 class Optimum(StrEnum):

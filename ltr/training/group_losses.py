@@ -4,7 +4,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, group_sums
 from ltr.training.softmax import log_softmax
-from ltr.training.trainable_groups import CheckedGroups, total_mass
+from ltr.training.trainable import CheckedGroups, Design, total_mass
 
 
 def group_losses(
@@ -21,8 +21,8 @@ def group_losses(
     >>> group_losses(np.log([3.0, 1.0, 1.0]), np.array([1.0, 0.0, 1.0]), np.array([0, 2, 3])).round(6)
     array([0.287682,      nan])
     """
-    given = scores[:, np.newaxis], labels, offsets
-    checked = CheckedGroups.of(*given, weights=None, score_offset=score_offset, targets_are=targets_are)
+    design = Design(scores[:, np.newaxis], labels, offsets, score_offset=score_offset)
+    checked = CheckedGroups.of(design, targets_are)
     losses = np.full(len(offsets) - 1, np.nan)
     if not checked.trains.any():
         return losses

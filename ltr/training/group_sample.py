@@ -6,13 +6,13 @@ from functools import partial
 import numpy as np
 
 from ltr.arrays import offsets_of
-from ltr.training.trainable_groups import Trainable, TrainingGroups
+from ltr.training.trainable import Trainable, TrainingGroups
 
 
 def sampled(groups: TrainingGroups, step: int) -> Trainable:
     """Every step-th group, with weights that sum to 1.
 
-    >>> from ltr.training.trainable_groups import trainable
+    >>> from ltr.training.trainable import trainable
     >>> pairs = trainable(np.arange(6.0)[:, np.newaxis], np.array([0, 1] * 3), np.array([0, 2, 4, 6]))
     >>> sampled(pairs, 2).phi.ravel(), sampled(pairs, 2).weights
     (array([0., 1., 4., 5.]), array([0.5, 0.5]))

@@ -9,7 +9,7 @@ import numpy as np
 from ltr.arrays import LARGEST, BoolArray, FloatArray
 from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.objective import Derivatives, derivatives
-from ltr.training.trainable_groups import TrainingGroups
+from ltr.training.trainable import TrainingGroups
 
 OPEN = 1e-6  # a weight is open if this share of its column lies in directions that change no probability
 IDENTIFIED = 1e-12  # a direction counts when its curvature at w = 0 exceeds this share of the largest

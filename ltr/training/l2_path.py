@@ -6,12 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.training.column_scale import in_units
 from ltr.training.config import TrainConfig
 from ltr.training.identifiability import Geometry
 from ltr.training.newton import centre_of, solve
 from ltr.training.nonlinear_terms import Terms
-from ltr.training.trainable_groups import TrainingGroups, trainable
+from ltr.training.trainable import Design, Designs, training_groups
 
 
 def exact_path(
@@ -37,20 +38,22 @@ def exact_path(
     >>> [w.round(3).item() for w in exact_path(phi, labels, offsets, TrainConfig(l2=(0.0, 0.1)))]
     [0.693, 0.373]
     """
-    groups = trainable(phi, labels, offsets, weights=weights, score_offset=score_offset, targets_are=config.targets)
-    return optima_along(groups, Terms.of(phi, config), config, prior=prior, start=start)
+    designs = (Design(phi, labels, offsets, weights, score_offset),)
+    return optima_along(designs, Terms.of(phi, config), config, prior=prior, start=start)
 
 
 def optima_along(
-    groups: TrainingGroups,
+    designs: Designs,
     terms: Terms,
     config: TrainConfig,
     *,
     prior: FloatArray | None = None,
     start: FloatArray | None = None,
+    engine: Engine = IN_PROCESS,
 ) -> list[FloatArray]:
-    """The same for groups in one shard or several, with these terms."""
-    groups, units = in_units(groups, standardize=config.standardize, terms=terms)
+    """Return the same for one design or many, with these terms."""
+    all_groups = training_groups(designs, targets_are=config.targets, engine=engine)
+    groups, units = in_units(all_groups, standardize=config.standardize, terms=terms)
     geometry, optima, centre = Geometry.of(groups), dict[float, FloatArray](), centre_of(prior, groups.columns)
     if start is not None:
         start = start * (1 if units is None else units) if len(start) == groups.columns else None  # other terms

@@ -12,7 +12,7 @@ from ltr.training.group_sample import sampled
 from ltr.training.identifiability import Geometry, smallest
 from ltr.training.objective import Derivatives, derivatives
 from ltr.training.optimality_certificate import escape, gap_bound, reach, reach_bound
-from ltr.training.trainable_groups import TrainingGroups
+from ltr.training.trainable import TrainingGroups
 
 # An optimum counts as found only if all of these hold; the first is for columns of unit deviation.
 GRADIENT = 1e-10  # above the norm of the gradient

@@ -1,16 +1,33 @@
-"""Terms: the columns of curves and of products, which the score weighs beside the features themselves."""
+"""Terms: the columns of curves and of products, which the score weighs beside the features themselves.
+
+Knots and centres are those of all rows; of many designs they are exact where the distinct values are few, else from a
+sample.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ltr.arrays import FloatArray, IntArray
+from ltr.arrays import FloatArray, IntArray, ragged
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.training.config import TrainConfig
-from ltr.training.feature_products import NO_PRODUCTS, Products
-from ltr.training.piecewise_linear_curves import NO_KNOTS, ROWS_AT_ONCE, Knots
+from ltr.training.feature_products import NO_PRODUCTS, Products, middle, refuse_too_many
+from ltr.training.piecewise_linear_curves import NO_KNOTS, ROWS_AT_ONCE, Knots, knot_positions
+
+if TYPE_CHECKING:
+    from ltr.training.trainable import Design, Designs
+
+MOST_DISTINCT = 1_000_000  # values of a column up to which all are looked at
+SAMPLED = 100_000  # groups that stand for all of a column with more
+SAMPLED_TERMS = (
+    f"knots and centres of columns with {MOST_DISTINCT:,} distinct values or more are those of {SAMPLED:,} groups: "
+    "those with the lowest digests of their numbers"
+)
+Values = list[FloatArray | None]  # distinct values of each column, None where there are too many
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,6 +36,7 @@ class Terms:
 
     knots: Knots = NO_KNOTS
     products: Products = NO_PRODUCTS
+    are_sampled: bool = False  # whether a sample of the groups stood for all of them
 
     @classmethod
     def of(cls, phi: npt.ArrayLike, config: TrainConfig) -> Self:
@@ -75,7 +93,7 @@ class Terms:
         if len(products):
             ends = np.vstack([products.ends, [0.0, 0.0]])
             products = replace(products, centres=np.append(products.centres, 0.0), ends=ends)
-        return type(self)(knots, products)
+        return replace(self, knots=knots, products=products)
 
     def without_last_column(self) -> Self:
         """The same without the last feature, which has no terms."""
@@ -84,7 +102,7 @@ class Terms:
             knots = replace(knots, ends=knots.ends[:-1])
         if len(products):
             products = replace(products, centres=products.centres[:-1], ends=products.ends[:-1])
-        return type(self)(knots, products)
+        return replace(self, knots=knots, products=products)
 
     def of_feature(self, feature: int, features: int) -> IntArray:
         """The places of a feature's columns among all: its own, those of its knots, and those of its products."""
@@ -93,3 +111,84 @@ class Terms:
 
 
 NO_TERMS = Terms()
+
+
+def terms_of(designs: "Designs", config: TrainConfig, *, engine: Engine = IN_PROCESS) -> Terms:
+    """Return the terms that the config asks for, at the values of the rows of all designs.
+
+    A sample stands for a column with a million distinct values: the groups with the lowest digests of their numbers.
+    """
+    if isinstance(designs, tuple):
+        return Terms.of(designs[0].phi, config)
+    if not config.knots and not config.products:
+        return NO_TERMS
+    if config.products:
+        refuse_too_many(_phi(designs[0]).shape[1])
+    values, ends = reduce(_merged, engine.map(partial(_values_and_ends, designs=designs), range(len(designs))))
+    are_sampled = any(distinct is None for distinct in values)
+    if are_sampled:
+        table = _sample(designs, SAMPLED, engine)
+        values = [np.unique(table[:, place]) if distinct is None else distinct for place, distinct in enumerate(values)]
+    columns = [distinct for distinct in values if distinct is not None]
+    positions = [knot_positions(distinct, config.knots) for distinct in columns]
+    products = Products.at([middle(distinct) for distinct in columns], ends) if config.products else NO_PRODUCTS
+    return Terms(Knots.at(positions, ends) if config.knots else NO_KNOTS, products, are_sampled)
+
+
+def _phi(design: "Design") -> FloatArray:
+    return np.asarray(design.phi, dtype=float)
+
+
+def _values_and_ends(number: int, designs: "Designs") -> tuple[Values, FloatArray]:
+    """The distinct values of each column of a shard, and its least and greatest, (columns, 2)."""
+    phi = _phi(designs[number])
+    return [_few(np.unique(column)) for column in phi.T], np.column_stack([phi.min(axis=0), phi.max(axis=0)])
+
+
+def _merged(left: tuple[Values, FloatArray], right: tuple[Values, FloatArray]) -> tuple[Values, FloatArray]:
+    values = [
+        None if first is None or second is None else _few(np.union1d(first, second))
+        for first, second in zip(left[0], right[0], strict=True)
+    ]
+    (least, _), (_, greatest) = np.minimum(left[1], right[1]).T, np.maximum(left[1], right[1]).T
+    return values, np.column_stack([least, greatest])
+
+
+def _few(values: FloatArray) -> FloatArray | None:
+    return values if len(values) < MOST_DISTINCT else None
+
+
+def _sample(designs: "Designs", most: int, engine: Engine) -> FloatArray:
+    """The rows of so many groups, those with the lowest digests of their numbers."""
+    sizes = list(engine.map(partial(_size, designs=designs), range(len(designs))))
+    firsts = np.cumsum([0, *sizes]).tolist()
+    digests = digest(np.arange(firsts[-1]))
+    border = np.unique(digests)[:most][-1]  # all of them differ
+    bounds = list(zip(range(len(designs)), firsts, firsts[1:], strict=False))
+    return np.concatenate(list(engine.map(partial(_drawn, designs=designs, border=border), bounds)))
+
+
+def _size(number: int, designs: "Designs") -> int:
+    return len(np.asarray(designs[number].offsets)) - 1
+
+
+def _drawn(bounds: tuple[int, int, int], designs: "Designs", border: np.uint64) -> FloatArray:
+    """The rows of the groups first:last, which are those of a shard, whose digests are not above the border."""
+    number, first, last = bounds
+    design = designs[number]
+    offsets = np.asarray(design.offsets)
+    groups = np.flatnonzero(digest(np.arange(first, last)) <= border)
+    owner, step = ragged(np.diff(offsets)[groups])
+    return _phi(design)[offsets[groups][owner] + step]
+
+
+def digest(numbers: IntArray) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """A digest of each number, spread evenly over 64 bits: different numbers have different ones (splitmix64).
+
+    >>> digest(np.array([0, 1])).tolist()
+    [16294208416658607535, 7960286522194355700]
+    """
+    mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -12,7 +12,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.training.kernels.dispatch_by_size import for_passes
 from ltr.training.passes_over_groups import Run, centred_columns, passes
-from ltr.training.trainable_groups import Trainable, TrainingGroups
+from ltr.training.trainable import Trainable, TrainingGroups
 
 SAFE = 300.0  # exp of scores up to here cannot overflow: they need no shift by the largest of their group
 
@@ -47,7 +47,7 @@ def slope(groups: TrainingGroups, w: FloatArray, scale: FloatArray) -> Slope:
 
     gradient = X'(p - t), X = (phi - its group's first row) / scale: a shift of a group changes no probability.
 
-    >>> from ltr.training.trainable_groups import trainable
+    >>> from ltr.training.trainable import trainable
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> slope(pair, np.zeros(1), np.ones(1)).gradient
     array([-0.5])
@@ -68,7 +68,7 @@ def _slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
 def derivatives(groups: TrainingGroups, w: FloatArray, scale: FloatArray) -> Derivatives:
     """Loss, gradient and Hessian; a group adds sum_i p_i x_i x_i' - mu mu', mu = sum_i p_i x_i, to the Hessian.
 
-    >>> from ltr.training.trainable_groups import trainable
+    >>> from ltr.training.trainable import trainable
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> at_zero = derivatives(pair, np.zeros(1), np.ones(1))
     >>> round(at_zero.loss, 6), at_zero.gradient, at_zero.hessian
@@ -107,7 +107,7 @@ class ClusterSpread:
 def cluster_spread(groups: TrainingGroups, w: FloatArray, scale: FloatArray, clusters: IntArray) -> ClusterSpread:
     """The spread of the clusters' parts in the gradient; all groups of a cluster lie in one shard.
 
-    >>> from ltr.training.trainable_groups import trainable
+    >>> from ltr.training.trainable import trainable
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> cluster_spread(pair, np.zeros(1), np.ones(1), np.array([0]))
     ClusterSpread(products=array([[0.25]]), largest=0.5)
@@ -125,7 +125,7 @@ def _cluster_spread(groups: Trainable, w: FloatArray, scale: FloatArray, cluster
 def cluster_slopes(groups: Trainable, w: FloatArray, scale: FloatArray, clusters: IntArray) -> FloatArray:
     """The part of each cluster of groups in the gradient, (clusters, features): the sum of weight * X'(p - t).
 
-    >>> from ltr.training.trainable_groups import trainable
+    >>> from ltr.training.trainable import trainable
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> cluster_slopes(pair, np.zeros(1), np.ones(1), np.array([0]))
     array([[-0.5]])

@@ -9,7 +9,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
 from ltr.training.passes_over_groups import centred_columns, passes
-from ltr.training.trainable_groups import Trainable, TrainingGroups
+from ltr.training.trainable import Trainable, TrainingGroups
 
 Level = tuple[FloatArray, BoolArray]  # columns of a run, (features, rows), and which rows are level
 

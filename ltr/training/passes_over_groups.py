@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, chunks
-from ltr.training.trainable_groups import Trainable
+from ltr.training.trainable import Trainable
 
 RUN_NUMBERS = 1 << 16  # numbers of phi in one run of a pass: its temporaries stay in the cache
 

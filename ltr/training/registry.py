@@ -11,7 +11,7 @@ from ltr.registry import Registry
 from ltr.training.descent import fit_descent
 from ltr.training.fit_result import Fitted
 from ltr.training.newton import fit_newton
-from ltr.training.trainable_groups import Trainable
+from ltr.training.trainable import Trainable
 
 Trainer = Callable[..., Fitted]  # (groups, geometry, config, on_epoch[, progress])
 TRAINERS: Registry[Trainer] = Registry("trainer")

@@ -1,68 +1,101 @@
 """A metric on validation data, and whether more of it is better."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import FloatArray, as_matrix
+from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import ArrayError, DataError, UsageError
-from ltr.evaluation.evaluate import Rules, evaluate_by
+from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
 from ltr.evaluation.linear_scores import linear_scores
 from ltr.evaluation.metrics.registry import Measure, named
 from ltr.evaluation.ranking import rank
+from ltr.evaluation.sums import added
 from ltr.training.config import LOSS, TrainConfig
-from ltr.training.nonlinear_terms import Terms
+from ltr.training.nonlinear_terms import NO_TERMS, Terms
 from ltr.training.objective import slope
-from ltr.training.trainable_groups import trainable
+from ltr.training.trainable import Design, Designs, training_groups
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Validation:
-    """Groups to evaluate each epoch on, columns in the raw scale."""
+    """Groups to evaluate each epoch on, columns in the raw scale: one design in memory, or many.
 
-    phi: npt.ArrayLike
-    labels: npt.ArrayLike
-    offsets: npt.ArrayLike
-    keys: npt.ArrayLike | None = None  # rank of each id, for ties
-    weights: npt.ArrayLike | None = None  # of the groups in the loss; metrics weigh all queries alike
-    score_offset: npt.ArrayLike | None = None  # of the rows in the loss; metrics take the scores as they are served
+    Metrics weigh all queries alike, and take the scores as served: weights and score offsets count in the loss.
+    """
+
+    designs: Designs
     rules: Rules = field(default_factory=Rules)  # but for its metrics: the training names its own
     name: str = "validation data"  # in error messages
+    terms: Terms = NO_TERMS  # whose columns follow those of each design
+    engine: Engine = IN_PROCESS
+
+    @classmethod
+    def of(cls, phi: npt.ArrayLike, labels: npt.ArrayLike, offsets: npt.ArrayLike, **more: Any) -> Self:
+        """Return the groups of arrays; `more`: weights, score_offset and keys of a design."""
+        return cls((Design(phi, labels, offsets, **more),))
 
     def with_terms(self, terms: Terms) -> "Validation":
-        """The same groups with a column for each term."""
+        """Return the same groups with a column for each term."""
         if not len(terms):
             return self
+        if not isinstance(self.designs, tuple):
+            return replace(self, terms=terms)
+        (one,) = self.designs
         try:
-            phi, _ = as_matrix("phi", self.phi, self.offsets)
+            phi, _ = as_matrix("phi", one.phi, one.offsets)
             if phi.shape[1] != terms.features:
                 raise ArrayError("phi", "", f"{terms.features} features are needed, found shape {phi.shape}")
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from error
-        return replace(self, phi=terms(phi))
+        return replace(self, designs=(replace(one, phi=terms(phi)),))
 
     def value(self, w: FloatArray, config: TrainConfig) -> float:
-        """The metric of w on these groups, so that greater is better: -metric where less is better, as of `loss`.
+        """Return the metric of w on these groups so that greater is better: -metric where less is, as of `loss`.
 
-        >>> pair = Validation(np.array([[1.0], [0.0]]), [1, 0], [0, 2])
+        >>> pair = Validation.of(np.array([[1.0], [0.0]]), [1, 0], [0, 2])
         >>> round(pair.value(np.zeros(1), TrainConfig()), 6)  # -ln 2
         -0.693147
         """
         try:
             if config.metric == LOSS:
-                data, weights = (self.phi, self.labels, self.offsets), self.weights
-                groups = trainable(*data, weights=weights, score_offset=self.score_offset, targets_are=config.targets)
+                groups = training_groups(self.designs, targets_are=config.targets, engine=self.engine)
+                groups = groups.with_columns(self.terms, len(w)) if len(self.terms) else groups
                 return -slope(groups, w, np.ones(len(w))).loss
-            scores = linear_scores(np.asarray(self.phi, dtype=float), w)
-            ranking = rank(scores, self.offsets, keys=self.keys)
-            evaluation = evaluate_by(ranking, self.labels, replace(self.rules, metrics=(config.metric,)))
-            mean = evaluation.means[watchable(config.metric).name]
+            rules = replace(self.rules, metrics=(config.metric,))
+            if isinstance(self.designs, tuple):
+                mean = _evaluated(self.designs, rules, NO_TERMS, w, 0).means[watchable(config.metric).name]
+            else:
+                evaluated = partial(_evaluated, self.designs, replace(rules, max_grade=self._greatest()), self.terms, w)
+                mean = added(self.engine.map(evaluated, range(len(self.designs)))).means[watchable(config.metric).name]
             if mean is None:
                 raise no_value(config.metric)
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from error
         return sign(config.metric) * mean
+
+    def _greatest(self) -> float:
+        """The greatest label there can be."""
+        if self.rules.max_grade is not None:
+            return self.rules.max_grade
+        return max(self.engine.map(partial(_greatest_label, self.designs), range(len(self.designs))), default=1.0)
+
+
+def _evaluated(designs: Designs, rules: Rules, terms: Terms, w: FloatArray, number: int) -> Evaluation:
+    """What the metric adds up from in a design; of one in memory the metric itself."""
+    design, is_part = designs[number], not isinstance(designs, tuple)
+    phi = np.asarray(design.phi, dtype=float)
+    ranking = rank(linear_scores(terms(phi) if len(terms) else phi, w), design.offsets, keys=design.keys)
+    evaluation = evaluate_by(ranking, design.labels, rules, is_part=is_part)
+    return evaluation.light() if is_part else evaluation
+
+
+def _greatest_label(designs: Designs, number: int) -> float:
+    return max(float(np.max(designs[number].labels, initial=0.0)), 1.0)
 
 
 def watchable(metric: str) -> Measure:

@@ -3,13 +3,10 @@
 import numpy as np
 
 from benchmarks.draws import draws, loss
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
+from ltr import TrainConfig, evaluate, fit, rank
 from ltr.training.objective import slope
 from ltr.training.softmax import log_softmax
-from ltr.training.trainable_groups import trainable
+from ltr.training.trainable import trainable
 from subcommands import at_least
 from tests import oracles
 from tests.test_metrics import CUT, tied_groups

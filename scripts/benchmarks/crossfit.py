@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.resources import cpu_seconds
-from ltr.config.run import load_config
-from ltr.data.groups import read_groups, select
-from ltr.experiments.read_data import read_data
+from ltr import load_config, read_groups
+from ltr.data.groups import select
+from ltr.data.shards import Whole
 from ltr.features.crossfit import CrossFitting, fit_features
 from ltr.features.learned_states import fit_states
 from ltr.features.lexicon import Lexicon
 from ltr.features.presets import ALL
 from ltr.features.registry import FEATURES, FeatureConfig
+from ltr.read import read_data
 from subcommands import ROOT, at_least
 
 
@@ -48,13 +49,14 @@ def main(*, samples, encoder, rounds, without):
 
 def compared(configs, groups, encoder):
     """CPU seconds of a cross-fit that counts once, columns included, and of the states alone, fitted for each fold."""
-    fitting = CrossFitting(configs, groups, encoder.name)
+    fitting = CrossFitting(configs, Whole(groups), encoder.name)
+    folds = fitting.folds[0].of_groups(groups.candidates)
     start = time.process_time()
     fitting.fitted()
     counted = time.process_time() - start
     lexicon, refitted = Lexicon(), 0.0
-    for fold in range(int(fitting.folds.max()) + 2):
-        others = select(groups, np.flatnonzero(fitting.folds[:, 0] != fold))
+    for fold in range(int(folds.max()) + 2):
+        others = select(groups, np.flatnonzero(folds != fold))
         start = time.process_time()
         fit_states(configs, others, encoder, lexicon)
         refitted += time.process_time() - start

@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.resources import cpu_seconds
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
+from ltr import evaluate, rank
 from peers import installed, missing
 from peers.evaluators import EVALUATORS, MEASURES, ids
 from subcommands import at_least

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.resources import cpu_seconds, peak_mb
-from ltr.data.groups import read_groups
+from ltr import read_groups
 from ltr.encoders.dense_vectors import Dense
 from ltr.encoders.registry import encoder_kind
 from ltr.features.crossfit import fit_features

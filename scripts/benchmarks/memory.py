@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.resources import in_own_process
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
+from ltr import TrainConfig, fit
 from subcommands import at_least
 
 EPOCHS = 10

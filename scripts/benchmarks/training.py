@@ -19,11 +19,9 @@ import numpy as np
 
 from benchmarks.draws import draws, loss
 from benchmarks.resources import cpu_seconds
-from ltr.config.run import load_config
+from ltr import TrainConfig, fit, load_config
 from ltr.data.groups import select
-from ltr.experiments.shared_inputs import SharedInputs
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
+from ltr.flow import features_of
 from ltr.training.kernels import dispatch_by_size as kernels
 from ltr.training.kernels.dispatch_by_size import for_passes
 from ltr.training.l2_path import exact_path
@@ -274,7 +272,7 @@ def own_tools():
 
     Queries with one right tool alone: the peers of the same likelihood know no other.
     """
-    prepared = SharedInputs(load_config(CONFIG)).columns()
+    prepared = features_of(load_config(CONFIG)).training()
     right = np.add.reduceat(prepared.groups.labels, prepared.groups.offsets[:-1])
     rows = np.repeat(right == 1, np.diff(prepared.groups.offsets))
     groups, phi = select(prepared.groups, np.flatnonzero(right == 1)), prepared.phi[rows]

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import ltr
-from ltr.experiments.single_run import train
+from ltr import train
 from ltr.files.journal import append_line, read_journal
 from stresses.cases import Figure
 from subcommands import ROOT, at_least

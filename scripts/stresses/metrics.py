@@ -9,10 +9,9 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
+from ltr import evaluate, rank
 from ltr.training.objective import derivatives
-from ltr.training.trainable_groups import trainable
+from ltr.training.trainable import trainable
 from stresses.cases import Figure
 from subcommands import at_least
 from tests.oracles import expected_value, naive_objective, ordered_labels, random_groups, slices, value

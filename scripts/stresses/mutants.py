@@ -50,7 +50,7 @@ CROSSFIT = (
 )
 TESTS = {  # of each module
     "training/objective": OBJECTIVE,
-    "training/trainable_groups": OBJECTIVE,
+    "training/trainable": OBJECTIVE,
     "training/passes_over_groups": OBJECTIVE,
     "training/group_sample": OBJECTIVE,
     "evaluation/ranking": METRICS,

@@ -12,31 +12,25 @@ from pathlib import Path
 import numpy as np
 
 import ltr
-from ltr.audit.run_integrity import audit_run
+from ltr import RunConfig, TrainConfig, audit_run, import_samples, read_graphs, read_groups, read_tools, sweep
 from ltr.benchmark.config import load_bench
-from ltr.config.run import RunConfig
-from ltr.config.sweeps import sweep
-from ltr.data.catalogues.graphs import read_graphs
-from ltr.data.catalogues.tools import read_tools
 from ltr.data.config import DataConfig
-from ltr.data.groups import read_groups
 from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.import_samples import import_samples
 from ltr.data.importers.registry import IMPORTERS
 from ltr.data.sample_shards import sample_shards
 from ltr.encoders.vector_cache import FILE, VectorCache
 from ltr.errors import ConfigError, LtrError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.shard_evaluation import evaluate_directory
 from ltr.experiments.single_run import run_and_save
 from ltr.files.content_digests import digest_file
 from ltr.files.journal import append_line, read_journal
 from ltr.files.npz import read_arrays, write_arrays
 from ltr.files.reading import zstd_module
+from ltr.measuring import evaluate_router
 from ltr.reporting.report import report_of
 from ltr.serving.outcomes import read_outcomes
 from ltr.storage.columns_file import load_columns
-from ltr.training.config import TrainConfig
+from ltr.storage.sharded_columns import open_columns
 from subcommands import ROOT
 from tests import test_import_fuzz as chats
 from tests import test_import_mutations as exports
@@ -252,7 +246,7 @@ def parts(draw, made):
         (home / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     run_and_save(of_parts(), "of-parts", overwrite=True)
     assert kind != "damaged" or (home / name).read_bytes() == files[name], f"{name} was damaged, and was trained on"
-    evaluate_directory(ltr.load("of-parts"), "parts", RunConfig())
+    evaluate_router(ltr.load("of-parts"), open_columns("parts"), RunConfig())
 
 
 def catalogues(draw, _):

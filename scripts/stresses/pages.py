@@ -13,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ltr import load_config, run_batch
 from ltr.benchmark.bench_run import Allowed, run_bench
 from ltr.benchmark.config import load_bench
-from ltr.config.run import load_config
-from ltr.experiments.batch import planned, run_batch
+from ltr.experiments.batch import planned
 from ltr.reporting import page as pages
 from ltr.reporting.report import report_of
 from stresses.browser import Browser

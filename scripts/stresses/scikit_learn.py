@@ -6,7 +6,7 @@ Needs scikit-learn. Ends with 1 when a check fails, or one passes that is except
 import warnings
 from importlib.util import find_spec
 
-from ltr.training.estimator import ListwiseRanker
+from ltr import ListwiseRanker
 from stresses.cases import Figure
 from tests.test_estimator import EXCEPTED
 

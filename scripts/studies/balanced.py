@@ -10,17 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import read_groups
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
-from ltr.features.crossfit import fit_features
+from ltr import TrainConfig, fit, read_groups, read_tools
 from ltr.features.presets import ALL
-from ltr.features.registry import FeatureConfig
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.fit import fit
 from studies import intervals
+from studies.sets import columns_of, measured
 
 TOP1 = "top1_accuracy"
 TRAIN = TrainConfig(trainer="newton", standardize=True)
@@ -82,15 +76,14 @@ def lists(pairs, tools, rng):
 def report(number, train, test, encoder):
     """Weight and z of tool.lift, Top-1 of the recommended columns, and of the best single one beside it."""
     names = ALL["tool"]
-    features, phi = fit_features([FeatureConfig(name) for name in names], train, encoder)
-    test_phi = features(test.candidates)
+    phi, test_phi = columns_of(names, train, test, encoder)
     inputs = (phi, train.labels, train.offsets, TRAIN)
     model = fit(*inputs)
     errors = diagnose(*inputs, model, clusters=train.candidates.traces, names=names).errors
     lift = names.index("tool.lift")
     weight = f"{model.w[lift]:+.2f} (standard error {errors.standard[lift]:.2f})" if phi[:, lift].any() else "is 0"
-    ours = top1(model.scores(test_phi), test)
-    singles = {name: top1(test_phi[:, place], test) for place, name in enumerate(names)}
+    ours = measured(model.scores(test_phi), test).values[TOP1]
+    singles = {name: measured(test_phi[:, place], test).values[TOP1] for place, name in enumerate(names)}
     best = max(singles, key=lambda name: singles[name].mean())
     lead = intervals.shown(intervals.difference(test, ours, singles[best], np.random.default_rng(0)), "+")
     print(
@@ -98,8 +91,3 @@ def report(number, train, test, encoder):
         f"  top-1 {ours.mean():.3f}, less {best} {singles[best].mean():.3f}: {lead}",
         flush=True,
     )
-
-
-def top1(scores, test):
-    """Whether the right tool stands first, of each query."""
-    return evaluate(rank(scores, test.offsets), test.labels).values[TOP1]

@@ -13,25 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.config.run import load_config
+from ltr import fit
+from ltr.choose import choose
 from ltr.data.groups import select
 from ltr.data.splits import fold_indices
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
 from ltr.evaluation.significance import holm
-from ltr.experiments.model_selection import choose
-from ltr.experiments.read_data import Loaded
-from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features import prior_weights
-from ltr.features.crossfit import fit_features
 from ltr.features.presets import ALL
 from ltr.features.prior_weights import prior_of
-from ltr.features.registry import FeatureConfig
-from ltr.training.fit import fit
 from peers import installed, learners, missing
 from studies import intervals, priors
 from studies.quality import METRICS, compared
-from studies.sets import samples
+from studies.sets import columns_of, measured, recommended, run_columns, samples
 
 BOOSTERS = (
     learners.LIGHTGBM,
@@ -75,15 +68,15 @@ def compare(title, groups, encoder):
         nested = chosen(learned, encoder)
         choices[nested.record.chosen] += 1
         columns = [*usual, *(name for name in nested.config.features if name not in usual)]
-        features, phi = fit_features([FeatureConfig(name) for name in columns], learned, encoder)
-        training, of_held = (phi, learned.labels, learned.offsets), features(held.candidates)
+        phi, of_held = columns_of(columns, learned, held, encoder)
+        training = phi, learned.labels, learned.offsets
         ways = {booster.name: partial(booster.call, *training, of_held) for booster in installed(BOOSTERS)}
         ways |= {NESTED: partial(by_choice, nested, learned, held, encoder)}
         ways |= {WHOLE: partial(by_choice, whole, learned, held, encoder)}
         for way, call in ways.items():
             scores.setdefault(way, np.full(len(rows), np.nan))[np.isin(rows, outside)] = call()
     print("five folds chose:", "; ".join(f"{number} x {choice}" for choice, number in choices.most_common()))
-    results = {way: evaluate(rank(column, groups.offsets), groups.labels, METRICS) for way, column in scores.items()}
+    results = {way: measured(column, groups, METRICS) for way, column in scores.items()}
     return show(groups, title, results)
 
 
@@ -104,18 +97,17 @@ def show(groups, title, results):
 
 def chosen(groups, encoder):
     """What the recipe chooses for the groups."""
-    config = load_config(None, ["train.recipe=recommended", f"encoder={encoder}"])
-    return choose(config, SharedInputs(config, Loaded((groups, None), None, None, None, ())))
+    config = recommended(encoder)
+    return choose(config, run_columns(config, groups))
 
 
 def by_choice(choice, learned, held, encoder):
     """The scores of held groups by the chosen way; an l2 by the number of traces is that of these."""
-    strength = choice.config.train.l2 * len(choice.shared.columns().groups.candidates.trace_ids)
+    strength = choice.config.train.l2 * choice.features.training().count_traces()
     train = replace(choice.config.train, l2=strength / len(learned.candidates.trace_ids))
     names = [name if isinstance(name, str) else name["name"] for name in choice.config.features]
-    features, phi = fit_features([FeatureConfig(name) for name in names], learned, encoder)
-    model = fit(phi, learned.labels, learned.offsets, train, prior=prior_of(train, names))
-    return model.scores(features(held.candidates))
+    phi, of_held = columns_of(names, learned, held, encoder)
+    return fit(phi, learned.labels, learned.offsets, train, prior=prior_of(train, names)).scores(of_held)
 
 
 def verdict(comparisons):

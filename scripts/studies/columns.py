@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.data.groups import read_groups
+from ltr import read_groups
 from ltr.features.crossfit import fit_features
 from ltr.features.fitted_features import FittedFeatures
 from ltr.features.presets import SPECIFICATION

@@ -8,16 +8,14 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from ltr.config.run import load_config
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
-from ltr.experiments.model_selection import chosen
-from ltr.experiments.shared_inputs import SharedInputs
+from ltr import fit, load_config
+from ltr.choose import choose
 from ltr.features.prior_weights import prior_of
-from ltr.training.fit import fit
+from ltr.flow import features_of
 from peers import Peer, installed, missing
 from peers.learners import LIGHTGBM, LOGISTIC
 from studies import intervals
+from studies.sets import measured
 from subcommands import ROOT
 
 CONFIGS = tuple(f"{kind}{which}.yaml" for kind in ("graphs", "tools") for which in ("-recommended", ""))
@@ -50,10 +48,10 @@ def main(*, configs):
 
 def compare(config):
     """One line a way: quality on the test queries, the difference of ltr to it, CPU time of learning."""
-    choice = chosen(config, SharedInputs(config))  # of a recommended config: what folds choose, as in a run
-    config, prepared, test = choice.config, choice.shared.columns(), choice.shared.data().test
+    choice = choose(config, features_of(config))  # of a recommended config: what folds choose, as in a run
+    config, prepared, test = choice.config, choice.features.training(), choice.features.data.test[0]
     prior = prior_of(config.train, prepared.names)
-    groups, phi = prepared.groups, prepared.features(test.candidates)
+    groups, phi = prepared.groups, prepared.applied(test.candidates)
     scores, seconds = {"random order": np.zeros(len(phi))}, {}
     for place, name in enumerate(prepared.names):
         if name in SINGLE:
@@ -71,7 +69,7 @@ def compare(config):
 
 def show(title, test, scores, seconds):
     """The table, in Markdown."""
-    results = {name: evaluate(rank(column, test.offsets), test.labels) for name, column in scores.items()}
+    results = {name: measured(column, test) for name, column in scores.items()}
     print(f"\n| {title}: {len(test.offsets) - 1} test queries | top-1 | MRR | ltr is better by (top-1, 95 %) | CPU s |")
     print("| --- | --- | --- | --- | --- |")
     best = results["ltr"].values["top1_accuracy"]

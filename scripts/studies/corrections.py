@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.config.run import load_config
+from ltr import load_config
 from ltr.data.groups import select
 from ltr.evaluation.bootstrap import bootstrap_difference
-from ltr.experiments.read_data import read_data
 from ltr.experiments.refit import Given, refitted
+from ltr.read import read_data
 from ltr.serving.correction_term import corrected
 from ltr.serving.learning_from_outcomes import learned_of
 from ltr.serving.router import load
@@ -114,7 +114,7 @@ def marked(groups, times=1):
 
 def study(run, most, sample, workers):
     """Of one run."""
-    router, test = load(run), read_data(load_config(run / "config.yaml")).test
+    router, test = load(run), read_data(load_config(run / "config.yaml")).test[0]
     given, right = Given(run, load_model(run), learned_of(run, router), None), hits(router, test)
     case = Case(run, router, test, given, right, np.random.default_rng(0).permutation(len(right)) % 2)
     wrong = np.flatnonzero(~right)[:most].tolist()

@@ -10,11 +10,10 @@ from functools import partial
 
 import numpy as np
 
+from ltr import TrainConfig, fit
 from ltr.evaluation.bootstrap import RESAMPLES, bootstrap_mean
 from ltr.evaluation.significance import permutation_p, unit_sums
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.fit import fit
 from subcommands import at_least
 
 SEED = 20_260_101

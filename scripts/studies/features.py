@@ -9,18 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import read_groups, select
+from ltr import TrainConfig, fit
 from ltr.evaluation.baselines import best_feature
-from ltr.evaluation.evaluate import evaluate
 from ltr.evaluation.linear_scores import linear_scores
-from ltr.evaluation.ranking import rank
-from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION, recommended_features
-from ltr.features.registry import FeatureConfig
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 from studies import intervals
+from studies.sets import columns_of, few_traces, known_queries, measured, read
 from subcommands import ROOT
 
 METRICS = ("top1_accuracy", "top3_accuracy", "mrr")
@@ -58,21 +52,20 @@ def main(*, folders, encoders):
 
 def compare(folder, encoder):
     """Print the row of a folder; of tools the row of the second table comes back."""
-    tools = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else None
-    train, test = (read_groups(str(folder / f"{split}.jsonl.gz"), tools=tools) for split in ("train", "test"))
+    train, test = read(folder)
     kind = train.candidates.kind
     label = f"{'our ' if folder.resolve().parent == ROOT / 'data' else ''}{folder.name}, `{encoder}`"
     sets = {"plain": SPECIFICATION[kind], "six": SIX[kind], "recommended": recommended_features(kind, 10**6)[0]}
     names = list(dict.fromkeys(name for columns in sets.values() for name in columns))
     phi, test_phi = columns_of(names, train, test, encoder)
     best = best_feature(names, phi, train.labels, train.offsets)
-    by_best = ranked(best.sign * test_phi[:, names.index(best.name)], test)
+    by_best = measured(best.sign * test_phi[:, names.index(best.name)], test)
     plain, six, recommended = (learned(columns, names, phi, test_phi, train, test) for columns in sets.values())
     values, rng = recommended.values[METRICS[0]], np.random.default_rng(0)
     interval = intervals.mean(test, values, rng)
     leads = [intervals.difference(test, values, other.values[METRICS[0]], rng) for other in (plain, six)]
     cells = [
-        means(ranked(np.zeros(len(test_phi)), test)),
+        means(measured(np.zeros(len(test_phi)), test)),
         f"`{best.name.partition('.')[2]}` {means(by_best)}",
         means(plain),
         f"{means(recommended)} [{short(interval.low)}, {short(interval.high)}]",
@@ -100,30 +93,16 @@ def means(result):
     return "/".join(short(result.means[metric]) for metric in METRICS)
 
 
-def columns_of(names, train, test, encoder):
-    """Cross-fitted columns of the training groups, and the columns of the test groups."""
-    features, phi = fit_features([FeatureConfig(name) for name in names], train, encoder)
-    return phi, features(test.candidates)
-
-
-def ranked(values, test):
-    """The test groups, measured."""
-    return evaluate(rank(values, test.offsets), test.labels)
-
-
 def learned(columns, names, phi, test_phi, train, test):
     """The test groups ranked by w of some of the columns."""
     chosen = [names.index(name) for name in columns]
     w = fit(phi[:, chosen], train.labels, train.offsets, NEWTON).w
-    return ranked(linear_scores(np.ascontiguousarray(test_phi[:, chosen]), w), test)
+    return measured(linear_scores(np.ascontiguousarray(test_phi[:, chosen]), w), test)
 
 
 def by_knowledge(results, train, test):
     """Top-1 where the right answer was right in training, and where it never was."""
-    candidates = train.candidates
-    before = {candidates.name_texts[name] for name in candidates.names[train.labels > 0].tolist()}
-    was_right = np.array([text in before for text in test.candidates.name_texts])[test.candidates.names]
-    is_known = np.maximum.reduceat((was_right & (test.labels > 0)).astype(int), test.offsets[:-1]) > 0
+    is_known = known_queries(train, test)
     for queries in (is_known, ~is_known):
         top1 = [np.nanmean(result.values[METRICS[0]][queries]) for result in results] if queries.any() else []
         yield " / ".join(map(short, top1))
@@ -135,8 +114,7 @@ def few(sets, train, test, encoder):
     for count in FEW:
         top1 = {name: [] for name in sets}
         for draw in range(DRAWS if count < len(train.candidates.trace_ids) else 0):
-            traces = np.random.default_rng(draw).permutation(len(train.candidates.trace_ids))[:count]
-            chosen = select(train, np.flatnonzero(np.isin(train.candidates.traces, traces)))
+            chosen = few_traces(train, count, draw)
             phi, test_phi = columns_of(names, chosen, test, encoder)
             for name, columns in sets.items():
                 top1[name].append(learned(columns, names, phi, test_phi, chosen, test).means[METRICS[0]])

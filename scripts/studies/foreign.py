@@ -16,14 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ltr import TrainConfig, fit, read_groups, read_tools
 from ltr.arrays import offsets_of
 from ltr.data.candidates import tool_candidates
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.distinct_tools import first_texts, united
-from ltr.data.groups import read_groups
 from ltr.data.tool_texts import ToolText
 from ltr.features import zero_shot_weights
 from ltr.serving import zero_shot
+from studies.sets import tools_of
 
 QUERIES, SEED = 400, 0
 OWN = "tools"  # our own data, which teach nothing that ships: no figure of theirs is of weights that have seen them
@@ -147,35 +146,25 @@ def places(values):
 
 
 def training_rows(one, phi):
-    """Of each right tool its columns less those of the nearest wrong ones, and its weight: the mean over queries."""
+    """The columns of each right tool and of the nearest wrong ones, a group each, and what it weighs among queries."""
     nearness, rows, shares = standardised(phi).sum(axis=2), [], []
     for values, near, is_right in zip(phi, nearness, one.is_right, strict=True):
         wrong = np.flatnonzero(~is_right)
         wrong = wrong[np.argsort(-near[wrong], kind="stable")[:NEAREST]]
         for right in np.flatnonzero(is_right):
-            rows.append(values[wrong] - values[right])
+            rows.append(values[[right, *wrong]])
             shares.append(1 / (len(phi) * is_right.sum()))
     return rows, np.array(shares)
 
 
 def weights(sets, centre):
-    """The optimum of the mean over sets of log(1 + sum exp(wrong - right)), with L2 times |w - centre|^2."""
-    from scipy.optimize import minimize
-
-    stacked = np.concatenate([row for rows, _ in sets for row in rows])
-    starts = offsets_of([len(row) for rows, _ in sets for row in rows])
-    shares = np.concatenate([own for _, own in sets]) / len(sets)
-
-    def objective(w):
-        scores = stacked @ w
-        largest = np.maximum(np.maximum.reduceat(scores, starts[:-1]), 0.0)
-        powers = np.exp(scores - largest.repeat(np.diff(starts)))
-        totals = np.add.reduceat(powers, starts[:-1]) + np.exp(-largest)
-        slopes = powers * (shares / totals).repeat(np.diff(starts))
-        loss = float(shares @ (largest + np.log(totals))) + L2 * float((w - centre) @ (w - centre))
-        return loss, slopes @ stacked + 2 * L2 * (w - centre)
-
-    return minimize(objective, centre, jac=True, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-9}).x
+    """The optimum of the mean over sets, pulled towards the centre."""
+    groups = [rows for of_set, _ in sets for rows in of_set]
+    offsets, shares = offsets_of([len(rows) for rows in groups]), np.concatenate([own for _, own in sets])
+    labels = np.zeros(offsets[-1])
+    labels[offsets[:-1]] = 1  # the right tool stands first
+    config = TrainConfig(trainer="newton", l2=L2)
+    return fit(np.concatenate(groups), labels, offsets, config, weights=shares, prior=centre).w
 
 
 def catalogues(folder):
@@ -195,8 +184,7 @@ def of_samples(folder):
     files = [path for path in (folder / "train.jsonl.gz", folder / "test.jsonl.gz") if path.exists()]
     listed = folder / "tools.json"
     groups = [read_groups(str(path)) for path in files]
-    tools = read_tools(listed) if listed.exists() else {}
-    tools = tools or united([first_texts(one.candidates) for one in groups])
+    tools = tools_of(folder, *groups)
     candidates, bounds = groups[0].candidates, groups[0].offsets
     pairs = []
     for group, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):

@@ -8,17 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.config.run import RunConfig
-from ltr.data.catalogues.tools import read_tools
+from ltr import RunConfig, TrainConfig, fit, read_tools
 from ltr.data.config import DataConfig
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
-from ltr.experiments.read_data import read_data
-from ltr.experiments.training_columns import prepare
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
+from ltr.flow import features_of
 from studies import intervals
 from studies.data_source.tells import fitted, tells
+from studies.sets import measured
 from subcommands import ROOT
 
 METRICS = ("top1_accuracy", "top3_accuracy", "mrr")
@@ -44,11 +39,11 @@ def options(parser):
 def main(*, root):
     """The table of what is there, and the figures of each kind."""
     configs = {kind: config(root / kind) for kind in CARD}
-    loaded = {kind: read_data(each) for kind, each in configs.items()}
-    print(counted(root, {kind: (each.train[0], each.test) for kind, each in loaded.items()}))
-    for kind, each in configs.items():
+    columns = {kind: features_of(each) for kind, each in configs.items()}
+    print(counted(root, {kind: (each.data.train[0], each.data.test[0]) for kind, each in columns.items()}))
+    for kind, each in columns.items():
         print(f"### {kind}\n")
-        measure(each, loaded[kind])
+        measure(each)
     return 0
 
 
@@ -95,10 +90,10 @@ def catalogue(root: Path, kind: str) -> str:
     )
 
 
-def measure(config: RunConfig, loaded) -> None:
+def measure(columns) -> None:
     """Print the tables of one set: each column alone, then the models."""
-    prepared, test = prepare(config, *loaded.train), loaded.test
-    train, phi = prepared.groups, prepared.features(test.candidates)
+    prepared, test = columns.training(), columns.data.test[0]
+    train, phi = prepared.groups, prepared.applied(test.candidates)
     sizes = np.diff(test.offsets)
     print(f"Random order: {(np.add.reduceat(test.labels, test.offsets[:-1]) / sizes).mean():.3f}\n")
     print("| one column alone | Top-1 | upside down | Top-1 of the model without it |\n| --- | --- | --- | --- |")
@@ -111,12 +106,12 @@ def measure(config: RunConfig, loaded) -> None:
     blind = fitted(train, tells(train.candidates), test, told)
     print(f"| all that see no query, fitted | {top1(blind, test):.3f} |  |  |")
     best = max(alone, key=lambda name: top1(alone[name], test))
-    baseline = evaluate(rank(alone[best], test.offsets), test.labels)
+    baseline = measured(alone[best], test)
     print(f"\n| model | Top-1 | Top-3 | MRR | Top-1 over `{best}` |\n| --- | --- | --- | --- | --- |")
     for models, scale in ((MODELS, np.ones(phi.shape[1])), (ON_SCALED, prepared.phi.std(axis=0))):
         for name, options in models.items():
             model = fit(prepared.phi / scale, train.labels, train.offsets, options)
-            result = evaluate(rank(model.scores(phi / scale), test.offsets), test.labels)
+            result = measured(model.scores(phi / scale), test)
             values = [result.values[metric] for metric in METRICS]
             found = intervals.means(test, [*values, values[0] - baseline.values[METRICS[0]]], np.random.default_rng(0))
             print(f"| {name} | {' | '.join(map(intervals.shown, found))} |")
@@ -132,4 +127,4 @@ def ablated(prepared, phi, place: int):
 
 def top1(column, groups) -> float:
     """Top-1 of the groups, ranked by one column."""
-    return evaluate(rank(column, groups.offsets), groups.labels).means[METRICS[0]]
+    return measured(column, groups).means[METRICS[0]]

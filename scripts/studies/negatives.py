@@ -10,18 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.config.run import RunConfig
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.distinct_tools import first_texts
-from ltr.data.groups import read_groups, select, take
-from ltr.experiments.evaluate_router import evaluate_router
-from ltr.experiments.negative_sampling import draw_negatives
-from ltr.experiments.sampling_correction import score_offset
-from ltr.experiments.training_columns import prepare
-from ltr.serving.router import Router
+from ltr import Router, RunConfig, TrainConfig
+from ltr.data.groups import select
+from ltr.data.right_candidate_removal import of_rows
+from ltr.measuring import evaluate_router
+from ltr.steps.negatives import draw_negatives
 from ltr.storage.training_record import TrainingRecord
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
+from ltr.training.fit import fit_designs
+from studies.sets import read, run_columns, tools_of
 
 METRICS = ("top1_accuracy", "top3_accuracy", "top1_accuracy@catalogue", "top3_accuracy@catalogue")
 TRAIN = TrainConfig(trainer="newton", standardize=True)
@@ -41,9 +37,8 @@ def main(*, folders, encoder, number, queries, features):
     names = tuple(features.split(",")) if features else ()
     heading = "".join(f"{name:>22}" for name in ("offered top-1, top-3", "catalogue top-1, top-3"))
     for folder in folders:
-        own = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else None
-        train, test = (read_groups(str(folder / f"{split}.jsonl.gz"), tools=own) for split in ("train", "test"))
-        tools = own or {**named_in(test), **named_in(train)}
+        train, test = read(folder)
+        tools = tools_of(folder, train, test)
         if queries is not None:
             test = select(test, np.unique(np.linspace(0, len(test.offsets) - 2, queries).round().astype(np.int64)))
         counts = f"{len(train.offsets) - 1:,} training, {len(test.offsets) - 1:,} test queries, {len(tools):,} tools"
@@ -71,9 +66,9 @@ def compare(config, train, test, tools, number):
         ways["right tools alone, all of the catalogue"] = (drawn(alone, "catalogue"), True)
     learned = {}
     for way, (groups, has_offsets) in ways.items():
-        prepared = prepare(config, groups, None)
-        offset = score_offset(groups) if has_offsets else None
-        model = fit(prepared.phi, groups.labels, groups.offsets, config.train, score_offset=offset)
+        prepared = run_columns(config, groups).training()
+        designs = prepared.designs if has_offsets else (replace(prepared.designs[0], score_offset=None),)
+        model = fit_designs(designs, config.train)
         trained = (groups.candidates.kind, prepared.names, model.w, prepared.features, config.train, TrainingRecord())
         means = evaluate_router(Router(*trained, model.terms, tools=tools), test, config).evaluation.means
         print(f"  {way:46}" + "".join(f"{means[name]:11.3f}" for name in METRICS), flush=True)
@@ -86,14 +81,7 @@ def compare(config, train, test, tools, number):
         )
 
 
-def named_in(groups):
-    """The tools of samples with their texts, where no catalogue gives them."""
-    candidates = groups.candidates
-    return first_texts(candidates) | first_texts(candidates, np.arange(len(candidates.names))[::-1])
-
-
 def right_alone(groups):
     """The groups with their right candidates alone, as a log that names nothing else has them."""
     is_right = groups.labels > 0
-    sizes = np.add.reduceat(is_right.astype(np.int64), groups.offsets[:-1])
-    return take(groups, np.flatnonzero(sizes), np.flatnonzero(is_right), sizes[sizes > 0])
+    return of_rows(groups, is_right, np.flatnonzero(np.logical_or.reduceat(is_right, groups.offsets[:-1])))

@@ -10,17 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-import ltr
-from ltr.config.run import load_config
 from ltr.data.groups import select
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
-from ltr.experiments.read_data import Loaded
-from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features import prior_weights
 from ltr.serving.zero_shot import untrained, zero_shot_router
 from studies import foreign, priors
-from studies.sets import samples
+from studies.sets import asks_for, learned, measured, recommended, samples
 
 TOP1 = "top1_accuracy"
 ASKED = 100  # queries of each foreign catalogue
@@ -42,16 +36,10 @@ def main(*, folders, catalogues, encoder):
         with foreign.nothing_of(folder.name, listed, encoder):
             prior_weights.WEIGHTS = priors.without(folder, sets, encoder)
             half(train, test, encoder)
-            router = recipe(train, encoder)
+            router = learned(recommended(encoder), train)
             leads = [asked(router, one, encoder) for one in listed if one.name != folder.name]
         print(f"  {'mean of the others':28}{np.mean(leads):+.3f}", flush=True)
     return 0
-
-
-def recipe(train, encoder, *changes):
-    """The router that the recommended recipe learns."""
-    config = load_config(None, ["train.recipe=recommended", f"encoder={encoder}", "evaluate.baselines=false", *changes])
-    return ltr.run(config, shared=SharedInputs(config, Loaded((train, None), None, None, None, ()))).router
 
 
 def half(train, test, encoder):
@@ -61,9 +49,10 @@ def half(train, test, encoder):
     some = select(train, np.flatnonzero(~asks_for(train, held)))
     is_new = asks_for(test, held)
     shown = {"nothing learned": untrained(test.candidates, encoder)}
-    shown |= {"held-out folds": recipe(some, encoder), "without them": recipe(some, encoder, "train.newcomers=false")}
+    shown["held-out folds"] = learned(recommended(encoder), some)
+    shown["without them"] = learned(recommended(encoder, "train.newcomers=false"), some)
     for title, router in shown.items():
-        hits = evaluate(rank(router.scores(router.phi(test.candidates)), test.offsets), test.labels).values[TOP1]
+        hits = measured(router.scores(router.phi(test.candidates)), test).values[TOP1]
         known, new = (np.nanmean(hits[which]) for which in (~is_new, is_new))
         number = f"{(~is_new).sum()} and {is_new.sum()} queries"
         print(f"  {title:28}known {known:.3f}  held out {new:.3f}  ({number})", flush=True)
@@ -73,13 +62,6 @@ def tools_of(groups):
     """The tools that are right in some group."""
     candidates = groups.candidates
     return {candidates.name_texts[name] for name in candidates.names[groups.labels > 0].tolist()}
-
-
-def asks_for(groups, tools):
-    """Whether a right tool of each group is among these."""
-    candidates = groups.candidates
-    is_one = np.array([name in tools for name in candidates.name_texts])[candidates.names] & (groups.labels > 0)
-    return np.logical_or.reduceat(is_one, groups.offsets[:-1])
 
 
 def asked(router, one, encoder):

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.experiments.sampling_correction import score_offset
+from ltr import TrainConfig
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import ALL
 from ltr.features.registry import FeatureConfig
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
+from ltr.storage.designs import design_of
+from ltr.training.fit import fit_designs
 from studies.sets import few_traces, samples
 
 TRACES, DRAWS = 30, 5
@@ -59,6 +59,6 @@ def set_weights(train, encoder):
     for draw in range(DRAWS):
         few = few_traces(train, TRACES, draw)
         _, phi = fit_features(list(map(FeatureConfig, names)), few, encoder)
-        model = fit(phi, few.labels, few.offsets, TRAINING, score_offset=score_offset(few))
+        model = fit_designs((design_of(few, phi),), TRAINING)
         drawn.append(model.w * model.training.deviations)
     return dict(zip(names, np.mean(drawn, axis=0).tolist(), strict=True))

@@ -12,19 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.config.run import feature_configs, load_config, nothing_to_choose
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import read_groups, select
+from ltr import TrainConfig, fit, load_config, read_groups
+from ltr.config.run import feature_configs, nothing_to_choose
+from ltr.data.groups import select
 from ltr.data.splits import fold_indices
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
 from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
 from ltr.features.crossfit import fit_features
-from ltr.training.config import TrainConfig
 from ltr.training.diagnosis import diagnose
-from ltr.training.fit import fit
 from peers import installed, learners, missing
 from studies import intervals
+from studies.sets import catalogue, measured
 from subcommands import ROOT
 
 METRICS = ("top1_accuracy", "mrr", "ndcg@10")
@@ -63,9 +60,8 @@ def main(*, folders, feature_set):
 
 def compare(folder, feature_set):
     """The table of a folder; mean difference and p of each comparison with a peer."""
-    catalogue = folder / "tools.json"
-    tools = read_tools(catalogue) if catalogue.exists() else None
-    groups = read_groups([str(folder / "train.jsonl.gz"), str(folder / "test.jsonl.gz")], tools=tools)
+    files = [str(folder / f"{part}.jsonl.gz") for part in ("train", "test")]
+    groups = read_groups(files, tools=catalogue(folder))
     name = {"tool": "tools", "graph": "graphs"}[groups.candidates.kind]
     config = load_config(ROOT / "configs" / f"{name}{'-recommended' if feature_set == 'recommended' else ''}.yaml")
     config = nothing_to_choose(config)  # the recommended columns alone, which every way sees
@@ -104,7 +100,7 @@ def by_ltr(config, phi, labels, offsets, rows):
 
 def show(title, groups, scores, seconds):
     """A row a trainer; the comparisons with peers."""
-    results = {name: evaluate(rank(column, groups.offsets), groups.labels, METRICS) for name, column in scores.items()}
+    results = {name: measured(column, groups, METRICS) for name, column in scores.items()}
     ours = results[OURS]
     print(f"\n{title}: {ours.num_queries:,} queries; better by: {OURS} less this, paired, 95 % by trace")
     print(f"{'':36}{'top-1':>7}{'MRR':>7}{'NDCG@10':>9}{'CPU s':>8}   better by: top-1, MRR, NDCG@10")

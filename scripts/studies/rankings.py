@@ -10,13 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-import ltr
-from ltr.config.run import load_config
+from ltr import TrainConfig, fit
 from ltr.evaluation.baselines import best_feature
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.ranking import rank
-from ltr.experiments.read_data import Loaded
-from ltr.experiments.shared_inputs import SharedInputs
 from ltr.features import prior_weights
 from ltr.features.crossfit import fit_features
 from ltr.features.linear_algebra import all_dots
@@ -24,10 +19,8 @@ from ltr.features.presets import ALL
 from ltr.features.registry import FeatureConfig
 from ltr.features.row_queries import row_queries
 from ltr.serving.zero_shot import untrained
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 from studies import foreign, intervals, priors
-from studies.sets import few_traces, samples
+from studies.sets import few_traces, known_queries, learned, measured, recommended, samples
 
 TOP1 = "top1_accuracy"
 SINGLE = {"relevance": "tool.clause", "prototype": "tool.proto", "ridge": "tool.ridge"}
@@ -80,20 +73,14 @@ def scored(train, test, encoder):
     scores = {way: test_phi[:, names.index(name)] for way, name in SINGLE.items()}
     scores[f"best column: {best.name}"] = best.sign * test_phi[:, names.index(best.name)]
     for way, columns in SETS.items():
-        scores[way] = learned(phi, test_phi, [names.index(name) for name in columns], train)
+        scores[way] = by_columns(phi, test_phi, [names.index(name) for name in columns], train)
     scores[UNTRAINED] = (zero := untrained(test.candidates, encoder)).scores(zero.phi(test.candidates))
-    router = by_recipe(train, encoder)
+    router = learned(recommended(encoder), train)
     scores[RECOMMENDED] = router.scores(router.phi(test.candidates))
     return scores, features.encoder, router.training.choice.chosen
 
 
-def by_recipe(train, encoder):
-    """The router that the recommended recipe learns."""
-    config = load_config(None, ["train.recipe=recommended", f"encoder={encoder}", "evaluate.baselines=false"])
-    return ltr.run(config, shared=SharedInputs(config, Loaded((train, None), None, None, None, ()))).router
-
-
-def learned(phi, test_phi, columns, train):
+def by_columns(phi, test_phi, columns, train):
     """The scores by w of some of the columns."""
     chosen = np.ascontiguousarray(phi[:, columns])
     model = fit(chosen, train.labels, train.offsets, TrainConfig(trainer="newton", standardize=True))
@@ -118,16 +105,11 @@ def votes(train, test, encoder):
     return shares[row_queries(test.candidates), places]
 
 
-def top1(scores, test):
-    """Top-1 and the reciprocal rank of each test query."""
-    return evaluate(rank(scores, test.offsets), test.labels)
-
-
 def compare(train, test, encoder):
     """Every way on the test queries, and where the right answer was right in training or never was."""
     scores, fitted, choice = scored(train, test, encoder)
     scores["votes of 20 neighbours"] = votes(train, test, fitted)
-    results = {way: top1(values, test) for way, values in scores.items()}
+    results = {way: measured(values, test) for way, values in scores.items()}
     known = known_queries(train, test)
     print(f"  folds chose: {choice}")
     for way, result in results.items():
@@ -152,14 +134,6 @@ def of_part(test, values, relevance, which, rng):
     return intervals.shown(intervals.difference(test, *counted, rng), "+")
 
 
-def known_queries(train, test):
-    """Whether a right tool of each test query was right in training."""
-    candidates = train.candidates
-    before = {candidates.name_texts[name] for name in candidates.names[train.labels > 0].tolist()}
-    was_right = np.array([text in before for text in test.candidates.name_texts])[test.candidates.names]
-    return np.logical_or.reduceat(was_right & (test.labels > 0), test.offsets[:-1])
-
-
 def curves(train, test, encoder):
     """Top-1 from few training traces, mean of several draws; the recipe less the best single column, or untrained."""
     traces = len(train.candidates.trace_ids)
@@ -169,7 +143,7 @@ def curves(train, test, encoder):
             scores, _, choice = scored(few_traces(train, number, draw), test, encoder)
             choices.append(choice)
             for way, column in scores.items():
-                values.setdefault(way.partition(":")[0], []).append(top1(column, test).values[TOP1])
+                values.setdefault(way.partition(":")[0], []).append(measured(column, test).values[TOP1])
         means = {way: np.mean(of_draws, axis=0) for way, of_draws in values.items()}  # of each query over the draws
         text = "".join(f"  {way} {np.nanmean(of_queries):.3f}" for way, of_queries in means.items())
         best = max((*SINGLE, UNTRAINED), key=lambda way: np.nanmean(means[way]))

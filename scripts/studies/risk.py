@@ -14,21 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ltr.config.run import RunConfig
-from ltr.data.catalogues.tools import read_tools
-from ltr.data.groups import read_groups
+from ltr import RunConfig, TrainConfig
+from ltr.data.shards import Whole
 from ltr.data.splits import split_off
 from ltr.evaluation.abstention_threshold import ConfidentAnswers, fixed_thresholds, precision_threshold, risk_threshold
-from ltr.evaluation.none_of_these_measures import calibration_error
-from ltr.experiments.abstention_calibration import confident_answers
-from ltr.experiments.cross_fitted_scores import fold_models
-from ltr.experiments.training_columns import prepare
-from ltr.serving.router import Router
+from ltr.evaluation.metrics.classification_counts import calibration_error
+from ltr.steps.abstain import confident_answers
+from ltr.steps.heldout import held_out
 from ltr.storage.abstain_rule import AbstainRule
-from ltr.storage.training_record import TrainingRecord
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 from ltr.training.temperature import fit_temperature, helpful_temperature
+from studies.sets import learned, read
 
 LEVELS, PRECISIONS, SPLITS = (0.05, 0.1), (0.9, 0.95), 200
 TRAIN = TrainConfig(trainer="newton", standardize=True)
@@ -101,24 +96,17 @@ def simulated_precision(draws):
 
 def real(folder, encoder):
     """Splits of traces that nothing was learned from."""
-    catalogue = folder / "tools.json"
-    tools = read_tools(catalogue) if catalogue.exists() else None
-    groups = read_groups(str(folder / "train.jsonl.gz"), tools=tools)
-    train, pool = split_off(groups, 0.5, "test", seed=0, by="trace", of=len(groups.candidates.trace_ids))
+    groups, _ = read(folder)
+    train, pool = split_off(Whole(groups), 0.5, "test", seed=0, by="trace", of=len(groups.candidates.trace_ids))
     config = RunConfig(features=("recommended",), encoder=encoder, train=TRAIN)
-    prepared = prepare(config, train, None)
-    model = fit(prepared.phi, train.labels, train.offsets, TRAIN)
-    models = fold_models(config, TRAIN, train, ())
-    of_scores = models.scored(train).scores, train.labels, train.offsets
-    fitted, temperature = fit_temperature(*of_scores), helpful_temperature(*of_scores, models.of_groups(train))
-    kind = groups.candidates.kind
-    router = Router(kind, prepared.names, model.w, prepared.features, TRAIN, TrainingRecord(), model.terms)
-    plain = confident_answers(router, pool)
-    answers = confident_answers(_at(router, temperature), pool)
-    errors = [
-        calibration_error(some.confidence, ~some.is_wrong, np.ones(len(some.is_wrong)))
-        for some in (plain, confident_answers(_at(router, fitted), pool), answers)
-    ]
+    router, models, (known,) = learned(config, train[0]), held_out(config, TRAIN, train), train
+    of_scores = models.scored(known).scores, known.labels, known.offsets
+    fitted = fit_temperature(*of_scores)
+    temperature = helpful_temperature(*of_scores, models.folds.of_groups(known.candidates))
+    ways = router, _at(router, fitted), _at(router, temperature)
+    of_ways = [confident_answers(way, pool[0]) for way in ways]
+    errors = [calibration_error(some.confidence, ~some.is_wrong, np.ones(len(some.is_wrong))) for some in of_ways]
+    answers = of_ways[-1]
     print(f"\n{folder.name}: {answers.num_traces:,} traces, {len(answers.is_wrong):,} queries nothing was learned from")
     print(
         f"  first choice: calibration error {errors[0]:.3f}, at the temperature {fitted:.3f} of training scores "

@@ -1,18 +1,15 @@
 """The measures of calibration: how far probabilities are from how often they come true."""
 
-import math
-
 import numpy as np
 
 from ltr.evaluation.metrics.classification_counts import (
     BINS,
     AnyCandidates,
     Calibration,
+    calibration_error_of_bins,
     calibration_of,
     first_calibration_of,
-    number_of,
 )
-from ltr.evaluation.metrics.classification_measures import ratio
 from ltr.evaluation.metrics.registry import Curve, Drawn, Pooled, measure
 
 
@@ -30,7 +27,7 @@ def expected_calibration_error(candidates: AnyCandidates) -> float | None:
     >>> round(of_one_query("ece", [0.75, 0.25], [1, 0])["ece"], 12)  # (0.25 + 0.25) / 2
     0.25
     """
-    return ratio(_gaps(reliability_curve(candidates)), number_of(candidates))
+    return _curve_error(reliability_curve(candidates))
 
 
 @measure(
@@ -63,7 +60,7 @@ def first_choice_error(candidates: AnyCandidates) -> float | None:
     >>> round(of_one_query("ece_first", [0.75, 0.25], [1, 0])["ece_first"], 12)
     0.25
     """
-    return ratio(_gaps(first_choice_curve(candidates)), candidates.queries)
+    return _curve_error(first_choice_curve(candidates))
 
 
 @measure(
@@ -92,7 +89,5 @@ def _reliability(calibration: Calibration) -> Curve:
     return {name: column.tolist() for name, column in columns.items()}
 
 
-def _gaps(curve: Curve) -> float:
-    """The distances of mean p to the share right, each as often as its bin counts."""
-    bins = zip(curve["count"], curve["probability"], curve["right"], strict=True)
-    return math.fsum(count * abs(p - share) for count, p, share in bins)
+def _curve_error(curve: Curve) -> float | None:
+    return calibration_error_of_bins(*(np.array(curve[name]) for name in ("count", "probability", "right")))

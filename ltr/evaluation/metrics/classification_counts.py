@@ -7,13 +7,11 @@ and the bins say how far that can be from the exact value (`error_bounds`).
 
 import math
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Self
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums, groups_of
+from ltr.arrays import BoolArray, FloatArray, IntArray, code_sums, groups_of
 from ltr.evaluation.metrics.candidate_probabilities import (
     CandidateProbabilities,
     Levels,
@@ -126,11 +124,6 @@ class CandidateCounts:
 AnyCandidates = CandidateProbabilities | CandidateCounts
 
 
-def added(counts: list[CandidateCounts]) -> CandidateCounts:
-    """The counts of all shards, added in their order."""
-    return reduce(add, counts)
-
-
 def fine_bins(candidates: CandidateProbabilities) -> IntArray:
     """The bin of each candidate's log odds.
 
@@ -168,12 +161,22 @@ def blocks_of(candidates: AnyCandidates) -> Levels:
     return Levels(candidates.least[filled], candidates.count[filled], candidates.right[filled])
 
 
+def bins_of(p: FloatArray) -> IntArray:
+    """Return the bin of each probability: of BINS equal ones, each with its lower edge, the last with both.
+
+    >>> bins_of(np.array([0.0, 0.1, 0.95, 1.0]))
+    array([0, 1, 9, 9])
+    """
+    bins: IntArray = np.minimum((p * BINS).astype(np.int64), BINS - 1)
+    return bins
+
+
 def calibration_of(candidates: AnyCandidates) -> Calibration:
     """The candidates by bins of p."""
     if isinstance(candidates, CandidateCounts):
         return candidates.calibration
     level = levels(candidates)
-    bins = np.minimum((level.probability * BINS).astype(np.int64), BINS - 1)
+    bins = bins_of(level.probability)
     of_levels = (level.count.astype(float), level.probability * level.count, level.right.astype(float))
     return Calibration(*(code_sums(bins, column, BINS) for column in of_levels))
 
@@ -189,8 +192,31 @@ def first_calibration_of(candidates: AnyCandidates) -> Calibration:
     is_first = ranking.scores == highest
     right = np.add.reduceat((is_first & candidates.right).astype(float), starts) / np.add.reduceat(is_first, starts)
     p = np.maximum.reduceat(candidates.probability, starts)
-    bins = np.minimum((p * BINS).astype(np.int64), BINS - 1)
+    bins = bins_of(p)
     return Calibration(*(code_sums(bins, column, BINS) for column in (np.ones(len(p)), p, right)))
+
+
+def calibration_error(p: FloatArray, is_true: BoolArray, weights: FloatArray) -> float:
+    """Return sum over the bins of p of n_b / N * |mean p - share true|, n_b the weight in a bin.
+
+    >>> round(calibration_error(np.array([0.2, 0.25, 0.9]), np.array([False, True, True]), np.ones(3)), 4)
+    0.2167
+    """
+    return _mean_gap(code_sums(bins_of(p), weights * (p - is_true), BINS), weights) or 0.0
+
+
+def calibration_error_of_bins(count: FloatArray, probability: FloatArray, right: FloatArray) -> float | None:
+    """Return the same of bins: how many each holds, their mean p and the share of them that is right.
+
+    >>> calibration_error_of_bins(np.array([1.0, 3.0]), np.array([0.25, 0.75]), np.array([0.0, 1.0]))
+    0.25
+    """
+    return _mean_gap(count * (probability - right), count)
+
+
+def _mean_gap(gaps: FloatArray, weights: FloatArray) -> float | None:
+    total = float(weights.sum())
+    return math.fsum(np.abs(gaps).tolist()) / total if total else None
 
 
 def loss_of(candidates: AnyCandidates) -> float:

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ltr import Groups, TrainConfig, fit
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.candidates import Candidates
-from ltr.data.groups import Groups
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
 from studies.data_source.drafts import each_to_others
 
 Parts = frozenset[object]
