@@ -12,9 +12,11 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.columns import Features, Work, count_traces, narrowed
 from ltr.config.run import RunConfig, encoder_name, listed_features
+from ltr.data.candidates import Past
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.distinct_tools import first_texts, united
 from ltr.data.groups import Groups
+from ltr.data.previous_tools import past_of
 from ltr.data.schema import Kind
 from ltr.data.shards import Shards, changed, picked
 from ltr.data.splits import Side, trace_ranks
@@ -30,7 +32,7 @@ from ltr.progress import OnProgress, Step, silent
 from ltr.serving.shortlist import MOST_SCORED
 from ltr.steps.catalogue import is_short, on_all_tools
 from ltr.steps.negatives import DRAWN, MOST_WHOLE, WHOLE, draw_negatives
-from ltr.steps.past import both_pasts, past_in
+from ltr.steps.past import both_pasts
 from ltr.storage.training_record import AlternativeRecord, RecommendedChoiceRecord
 from ltr.training.config import COLUMNS, KNOTS, L2, PRODUCTS, TrainConfig
 from ltr.training.feature_products import MOST_FEATURES
@@ -160,6 +162,7 @@ class Overview:
     tools: ToolCatalogue | None  # that a router would rank
     are_logged: bool  # no candidate was drawn
     is_given: bool  # the samples bear ready numbers
+    past: Past | None  # what it is made of
 
     @classmethod
     def of(cls, config: RunConfig, shards: Shards, work: Work) -> "Overview":
@@ -181,6 +184,7 @@ class Overview:
             tools,
             all(part.are_logged for part in parts),
             parts[0].is_given,
+            next((part.past for part in parts if part.past), None),
         )
 
     @property
@@ -207,6 +211,7 @@ class _Seen:
     tools: ToolCatalogue | None
     are_logged: bool
     is_given: bool
+    past: Past | None
 
 
 def _seen(config: RunConfig, groups: Groups) -> _Seen:
@@ -220,6 +225,7 @@ def _seen(config: RunConfig, groups: Groups) -> _Seen:
         first_texts(candidates) if candidates.kind == "tool" else None,
         bool(candidates.is_logged.all()),
         candidates.features is not None,
+        past_of(candidates),
     )
 
 
@@ -296,7 +302,7 @@ def _fold(
     prepared, *designs = features.choosing_fold(number, sides, held, *([wider] if wider else []))
     served = Judges(places[asked], (designs[1],)) if wider else None
     traces = sum(work.map_shards(count_traces, changed(shards, learned)))
-    if past_in(held) != "labels":
+    if overview.past != "labels":
         return FoldToJudge(prepared.designs, prepared.names, traces, Judges(judged, (designs[0],)), served)
     settings = default_of(listed).trained(config.train, traces)
     taught, walked = both_pasts(config, settings, prepared, held)

@@ -67,7 +67,7 @@ from ltr.training.epochs_and_progress import OnEpoch, Progress
 from ltr.training.fit import fit_designs
 from ltr.training.model import Model
 from ltr.training.nonlinear_terms import SAMPLED_TERMS
-from ltr.training.trainable import Designs
+from ltr.training.trainable import Designs, extent_of
 from ltr.training.validation_metric import Validation
 
 OTHER_ORDER = (
@@ -157,17 +157,17 @@ def learn(
     data, work, is_l2_open = features.data, features.work, L2 in config.train.choose
     choice = choose(config, features, on_progress)
     beside = untrained(features.training(on_progress))
+    marks, past = beside.marks, beside.marks.past
     config, features = choice.config, choice.features
     prepared, valid = features.training(), features.designs("valid")
     prior = prior_of(config.train, prepared.names)
     watched = None if valid is None else Validation(valid, judging_rules(config), engine=work.engine)
-    folds = None if config.train.folds is None else cross_validate(config, features, on_progress, prior=prior)
+    folds = None if config.train.folds is None else cross_validate(config, features, past, on_progress, prior=prior)
     settings = settled(config, prepared.designs, folds, watched, prior=prior, engine=work.engine)
-    model, diagnosis = fitted(config, settings.train, prepared, on_progress, valid=watched, resume=resume)
+    model, diagnosis = fitted(config, settings.train, prepared, past, on_progress, valid=watched, resume=resume)
     by_folds = is_l2_open and choice.record is not None and choice.record.folds > 0
     is_l2_chosen = by_folds or settings.is_l2_chosen
     training = recorded(model, diagnosis, prepared, settings, choice.record, is_l2_chosen=is_l2_chosen)
-    marks = reduce(add, work.map_shards(Marks.of, data.train))
     training = beside.put_into(marks.put_into(training))
     trained = (prepared.kind, prepared.names, model.w, prepared.features, settings.train, training, model.terms)
     router = with_newcomers(Router(*trained), prepared, data.samples, settings.train)
@@ -203,14 +203,15 @@ def fitted(
     config: RunConfig,
     train: TrainConfig,
     prepared: Prepared,
+    past: Past | None,
     on_progress: OnProgress = silent,
     *,
     valid: Validation | None = None,
     resume: Progress | None = None,
 ) -> tuple[Model, Diagnosis]:
-    """Return the model of the groups and their columns, and what is known of it."""
+    """Return the model of the groups and their columns, and what is known of it; `past`: what theirs is made of."""
     prior, engine = prior_of(train, prepared.names), prepared.work.engine
-    designs = designs_to_learn(config, train, prepared, on_progress)
+    designs = designs_to_learn(config, train, prepared, past, on_progress)
     on_epoch = _epoch_steps(train, on_progress)
     with stage("training"):
         model = fit_designs(designs, train, prior=prior, valid=valid, on_epoch=on_epoch, progress=resume, engine=engine)
@@ -307,6 +308,10 @@ class Bearing:
     def __len__(self) -> int:
         return len(self.shards)
 
+    def extent(self) -> tuple[int, float]:
+        """Return the candidates of the longest group, and the greatest label."""
+        return extent_of(self.designs[0])
+
     def __getitem__(self, number: int) -> Groups:
         groups = self.shards[number]
         if groups.candidates.feature_names == self.names:
@@ -376,6 +381,7 @@ class Untrained:
     best: BestFeature  # of all columns that were made, also those that folds leave out
     column: Prepared  # it alone
     baselines: BaselinesRecord
+    marks: Marks  # seen on the way
 
     def put_into(self, training: TrainingRecord) -> TrainingRecord:
         """Return the record of the training with the rankings."""
@@ -386,7 +392,8 @@ def untrained(prepared: Prepared) -> Untrained:
     """Return the best single column, and how the training groups rank without training."""
     shards, designs, engine = prepared.shards, prepared.designs, prepared.work.engine
     numbers, names = range(len(shards)), prepared.names
-    parts = [part for part in engine.map(partial(_alone, shards, designs, names), numbers) if part is not None]
+    seen = list(engine.map(partial(_alone, shards, designs, names), numbers))
+    marks, parts = reduce(add, (of for of, _ in seen)), [part for _, part in seen if part is not None]
     by_column = {of: added([alone[of] for alone, _, _ in parts]) for of in parts[0][0]}
     best = best_of({of: (one.means[MRR] or 0.0, one.means[TOP1] or 0.0) for of, one in by_column.items()})
     uses, are_wrong_first = sum((uses for _, uses, _ in parts), Counter[str]()), sum(wrong for _, _, wrong in parts)
@@ -396,18 +403,18 @@ def untrained(prepared: Prepared) -> Untrained:
     missing = {name: why for _, lacking in ranked for name, why in lacking.items()}
     sums = {name: added([of[name] for of, _ in ranked]) for name in ranked[0][0] if name not in missing}
     baselines = baselines_record(sums, missing, uses, are_wrong_first=are_wrong_first)
-    return Untrained(best, prepared.only([names.index(best.name)]), baselines)
+    return Untrained(best, prepared.only([names.index(best.name)]), baselines, marks)
 
 
 def _alone(
     shards: Shards, designs: Designs, names: tuple[str, ...], number: int
-) -> tuple[dict[BestFeature, Evaluation], Counter[str], int] | None:
-    """How each column of a shard ranks by itself, what was right how often, and where a wrong one is listed first."""
+) -> tuple[Marks, tuple[dict[BestFeature, Evaluation], Counter[str], int] | None]:
+    """The marks of a shard, and how each column ranks alone, what was right how often, where a wrong one is first."""
     groups, phi = shards[number], np.asarray(designs[number].phi)
     if not len(groups.labels):
-        return None
-    evaluated = alone(names, phi, groups.labels, groups.offsets)
-    return {of: one.light() for of, one in evaluated}, uses_of(groups), wrong_first(groups)
+        return Marks.of(groups), None
+    evaluated = {of: one.light() for of, one in alone(names, phi, groups.labels, groups.offsets)}
+    return Marks.of(groups), (evaluated, uses_of(groups), wrong_first(groups))
 
 
 def _top1(

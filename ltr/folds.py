@@ -14,6 +14,7 @@ import numpy as np
 from ltr.arrays import FloatArray, offsets_of
 from ltr.columns import Features, Work
 from ltr.config.run import RunConfig
+from ltr.data.candidates import Past
 from ltr.data.shards import changed
 from ltr.data.splits import TIME, count_earlier, earlier_warnings, fold_sides
 from ltr.engines.engine import IN_PROCESS, Engine
@@ -25,14 +26,13 @@ from ltr.logs import stage
 from ltr.progress import OnProgress, Step, silent
 from ltr.results.fold_results import CrossValidation
 from ltr.results.measuring import rules_up_to
-from ltr.steps.past import past_in
 from ltr.storage.training_record import ChoiceRecord, PenaltyRecord
 from ltr.training.config import LOSS, TrainConfig
 from ltr.training.fit import fit_designs
 from ltr.training.fit_result import Watched
 from ltr.training.l2_path import optima_along
 from ltr.training.nonlinear_terms import Terms, terms_of
-from ltr.training.trainable import Designs
+from ltr.training.trainable import Designs, extent_of
 from ltr.training.validation_metric import Validation, sign
 
 
@@ -49,9 +49,17 @@ class Fold:
 
 @stage("cross-validation")
 def cross_validate(
-    config: RunConfig, features: Features, on_progress: OnProgress = silent, *, prior: FloatArray | None = None
+    config: RunConfig,
+    features: Features,
+    past: Past | None,
+    on_progress: OnProgress = silent,
+    *,
+    prior: FloatArray | None = None,
 ) -> CrossValidation:
-    """Rank each fold's groups by what was learned without them, and measure them by the rules of the config."""
+    """Rank each fold's groups by what was learned without them, and measure them by the rules of the config.
+
+    `past`: what that of the training groups is made of.
+    """
     folds, work, train = config.train.folds, features.work, config.train
     if folds is None:
         raise UsageError("folds is not set")
@@ -84,22 +92,21 @@ def cross_validate(
         rules=pooled.rules,
         num_groups=sum(map(_count_groups, [fold.held for fold in learned])),
         earlier=sum(fold.earlier for fold in learned),
-        past=past_in(features.data.train),
+        past=past,
     )
 
 
 def fold_rules(config: RunConfig, held: Sequence[Designs], work: Work) -> Rules:
     """Return the rules by which folds measure: those of the longest list and, over shards, of the greatest label."""
-    parts = [part for designs in held for part in work.engine.map(partial(_extent, designs), range(len(designs)))]
-    longest, greatest = max(size for size, _ in parts), max(label for _, label in parts)
+    extents = list(work.engine.map(partial(_extent, held), range(len(held))))
+    longest, greatest = max(size for size, _ in extents), max(label for _, label in extents)
     rules = rules_up_to(longest, config, also=judged_by(config.train))
     is_one = all(isinstance(designs, tuple) for designs in held)
     return rules if is_one or rules.max_grade is not None else replace(rules, max_grade=max(greatest, 1.0))
 
 
-def _extent(designs: Designs, number: int) -> tuple[int, float]:
-    design = designs[number]
-    return int(np.diff(np.asarray(design.offsets)).max(initial=0)), float(np.max(design.labels, initial=0.0))
+def _extent(held: Sequence[Designs], fold: int) -> tuple[int, float]:
+    return extent_of(held[fold])
 
 
 def _count_groups(designs: Designs) -> int:

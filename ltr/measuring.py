@@ -50,7 +50,6 @@ from ltr.steps.catalogue import NOT_SERVED, catalogue_to_rank, rankings_on
 from ltr.steps.past import with_own_past
 from ltr.storage.run_contents import write_summary, write_tools
 from ltr.storage.run_directory import EVALUATION_KIND, PER_QUERY, refuse_taken
-from ltr.storage.sharded_columns import ColumnShards
 
 BestColumn = Callable[[Groups], FloatArray]
 
@@ -139,7 +138,7 @@ def _rules(shards: Shards, config: RunConfig, also: Collection[str]) -> Rules:
     """Return the rules by which all shards are measured."""
     if len(shards) == 1:
         return rules(config, shards[0], also=also)
-    longest, greatest = shards.extent() if isinstance(shards, ColumnShards) else extent(shards)
+    longest, greatest = extent(shards)
     common = rules_up_to(longest, config, also=also)
     refuse_unaddable(common)
     return common if common.max_grade is not None else replace(common, max_grade=max(greatest, 1.0))

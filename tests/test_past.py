@@ -176,7 +176,7 @@ def test_a_label_does_reach_the_next_group_of_its_trace(tmp_path):
 
 def own_rows(groups):
     config = RunConfig(features=COLUMNS, encoder="hash")
-    (design,) = designs_to_learn(config, config.train, features_of(groups, config).training())
+    (design,) = designs_to_learn(config, config.train, features_of(groups, config).training(), "labels")
     return design.phi, design
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ltr import RunConfig, load, read_groups
-from ltr.data.distinct_tools import tools_to_rank
+from ltr.data.distinct_tools import first_texts
 from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import refuse_output
@@ -157,7 +157,7 @@ def test_a_tool_keeps_the_first_text_it_has(tmp_path):
         for trace, tool, text in ((1, "a", "first"), (1, "b", ""), (2, "a", "second"))
     ]
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
-    assert tools_to_rank(groups.candidates, DataConfig()) == {"a": ToolText("first"), "b": ToolText("")}
+    assert first_texts(groups.candidates) == {"a": ToolText("first"), "b": ToolText("")}
 
 
 def test_a_model_is_loaded_though_a_kill_came_between_the_two_renames(trained, tmp_path):

@@ -7,8 +7,7 @@ import numpy as np
 
 from ltr.arrays import IntArray, distinct
 from ltr.data.candidates import Candidates
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.config import DataConfig
+from ltr.data.catalogues.tools import ToolCatalogue
 from ltr.data.tool_texts import ToolText
 
 
@@ -58,16 +57,3 @@ def united(catalogues: Sequence[ToolCatalogue]) -> dict[str, ToolText]:
         for name, text in catalogue.items():
             tools.setdefault(name, text)
     return tools
-
-
-def tools_to_rank(candidates: Candidates, data: DataConfig) -> ToolCatalogue | None:
-    """Return what a router ranks when a query comes alone: the tools of the training samples, and all of data.tools.
-
-    None for graphs.
-    """
-    if candidates.kind != "tool":
-        return None
-    tools = first_texts(candidates)
-    if data.tools is None or candidates.features is not None:  # columns hold their texts: no catalogue was read
-        return tools
-    return {**tools, **read_tools(data.tools)}

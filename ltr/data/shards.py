@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -71,8 +71,19 @@ def count_groups(shards: Shards) -> int:
     return sum(len(shards[number].offsets) - 1 for number in range(len(shards)))
 
 
+@runtime_checkable
+class Extended(Protocol):
+    """Shards that know their extent without reading all that they hold."""
+
+    def extent(self) -> tuple[int, float]:
+        """Return the candidates of the longest group, and the greatest label."""
+        ...
+
+
 def extent(shards: Shards) -> tuple[int, float]:
     """Return the candidates of the longest group, and the greatest label."""
+    if isinstance(shards, Extended):
+        return shards.extent()
     longest, greatest = 0, 0.0
     for number in range(len(shards)):
         groups = shards[number]

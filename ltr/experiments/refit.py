@@ -286,9 +286,9 @@ def refitted(given: Given, on_progress: OnProgress = silent, *, chooses: bool = 
     else:
         names = ("folds", "validated", "best_feature", "baselines")
         kept = {name: getattr(before.training, name) for name in names}
-    weights, diagnosis = fitted(config, config.train, prepared, on_progress)
-    training = recorded(weights, diagnosis, prepared, Settled(config.train), record, is_l2_chosen=True)
     marks = Marks.of(groups)
+    weights, diagnosis = fitted(config, config.train, prepared, marks.past, on_progress)
+    training = recorded(weights, diagnosis, prepared, Settled(config.train), record, is_l2_chosen=True)
     training = msgspec.structs.replace(marks.put_into(training), **kept)
     of_model = (before.kind, prepared.names, weights.w, prepared.features, config.train, training, weights.terms)
     router = with_newcomers(Router(*of_model), prepared, data.samples, config.train)

@@ -10,7 +10,6 @@ import numpy as np
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from ltr.data.text_hashes import text_mark
 from ltr.errors import count
-from ltr.evaluation.abstention_threshold import ConfidentAnswers
 from ltr.evaluation.sums import added
 from ltr.steps.step import Ranked, Ranks, Step, Told
 from ltr.storage.abstain_rule import RISK, AbstainRule
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from ltr.config.run import RunConfig
     from ltr.data.groups import Groups
     from ltr.data.shards import Shards
+    from ltr.evaluation.abstention_threshold import ConfidentAnswers
     from ltr.evaluation.metrics.registry import Curve
     from ltr.steps.heldout import Held, HeldOut
 
@@ -81,7 +81,7 @@ class Abstain(Step):
 class Promised(Told):
     """What a router that abstains says of queries, and what decides whether its promise is one about them."""
 
-    answers: ConfidentAnswers
+    answers: "ConfidentAnswers"
     is_none: BoolArray  # whether each of them is one for which none is right
     traces: IntArray  # those of the other queries
     num_traces: int  # that the codes count
@@ -95,12 +95,14 @@ class Promised(Told):
         shift, answers = before.num_traces, self.answers
         return replace(self, answers=replace(answers, traces=answers.traces + shift), traces=self.traces + shift)
 
-    def in_order(self) -> ConfidentAnswers:
+    def in_order(self) -> "ConfidentAnswers":
         """Return answers of shards as one shard has them: those of none last, traces of such alone behind others."""
         answers, order = self.answers, np.argsort(self.is_none, kind="stable")
         is_alone = self.is_none & ~np.isin(answers.traces, self.traces)
         codes = answers.traces + np.where(is_alone, answers.traces.max(initial=-1) + 1, 0)
-        return ConfidentAnswers(answers.confidence[order], answers.is_wrong[order], codes[order])
+        return replace(
+            answers, confidence=answers.confidence[order], is_wrong=answers.is_wrong[order], traces=codes[order]
+        )
 
     def curves(self) -> "Mapping[str, Curve]":
         """Return the risk over the coverage, of thresholds."""
@@ -211,11 +213,13 @@ def newest_time(groups: "Groups") -> float | None:
     return None if groups.times is None or not len(groups.times) else float(np.nanmax(groups.times))
 
 
-def confident_answers(model: Ranks, groups: "Groups", rel_threshold: float = 1.0) -> ConfidentAnswers:
+def confident_answers(model: Ranks, groups: "Groups", rel_threshold: float = 1.0) -> "ConfidentAnswers":
     """Return every query of which it is known what is right, with how sure the first choice is, and is it wrong.
 
     A query with nothing right, and without none, is not known to be either, and is left out.
     """
+    from ltr.evaluation.abstention_threshold import ConfidentAnswers
+
     parts, ids = [], dict[str, int]()
     for some, is_none in ((groups, False), (groups.none_groups, True)):
         if some is None or not len(some.labels):

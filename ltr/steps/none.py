@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from ltr.arrays import FloatArray
-from ltr.config.none_and_abstain import LOG, NoneConfig
 from ltr.data.candidates import Candidates
-from ltr.data.none_of_these_groups import none_groups
 from ltr.features.registry import FEATURES
 from ltr.features.tokenization import TOKEN
 from ltr.steps.step import Ranked, Ranks, Step, Told
@@ -20,6 +18,7 @@ from ltr.training.softmax import softmax
 
 if TYPE_CHECKING:
     from ltr.columns import Features, Work
+    from ltr.config.none_and_abstain import NoneConfig
     from ltr.config.run import RunConfig
     from ltr.data.groups import Groups
     from ltr.data.right_candidate_removal import Removal
@@ -58,6 +57,7 @@ class NoneOfThese(Step):
 
         It is by a model that learned from copies, where the samples do not say of any query that none is right.
         """
+        from ltr.config.none_and_abstain import NoneConfig
         from ltr.data.none_of_these_groups import groups_to_learn
         from ltr.data.right_candidate_removal import removal_of
         from ltr.data.shards import changed
@@ -144,9 +144,11 @@ def learn(router: Model, config: "RunConfig", features: "Features", held: "Held"
     return replace(router, none=logit)
 
 
-def none_source(config: NoneConfig, shards: "Shards", seed: int, work: "Work") -> NoneSource:
+def none_source(config: "NoneConfig", shards: "Shards", seed: int, work: "Work") -> NoneSource:
     """Return what P(none) is learned from: copies without their right candidates, or what the log says."""
-    from ltr.data.right_candidate_removal import removal_of  # an answer needs neither
+    from ltr.config.none_and_abstain import LOG  # an answer needs none of them
+    from ltr.data.none_of_these_groups import none_groups
+    from ltr.data.right_candidate_removal import removal_of
     from ltr.data.shards import changed
 
     if config.removed_share is not None:
@@ -155,7 +157,7 @@ def none_source(config: NoneConfig, shards: "Shards", seed: int, work: "Work") -
     return NoneSource(LOG, shards, changed(shards, none_groups))
 
 
-def learn_none(config: NoneConfig, source: NoneSource, models: "HeldOut", work: "Work") -> NoneLogit:
+def learn_none(config: "NoneConfig", source: NoneSource, models: "HeldOut", work: "Work") -> NoneLogit:
     """Fit b on scores by models that know nothing of the trace."""
     from ltr.training.none_logit_fit import NoneRows, fit_none
 

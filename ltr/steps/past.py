@@ -3,26 +3,25 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from ltr.arrays import FloatArray, ragged
-from ltr.columns import Prepared
-from ltr.config.run import RunConfig
 from ltr.data.candidates import Candidates, Past, key_order
 from ltr.data.groups import Groups, select
-from ltr.data.previous_tools import past_lists, past_of, with_past
+from ltr.data.previous_tools import past_lists, with_past
 from ltr.data.shards import Shards, Whole
 from ltr.evaluation.ranking import Ties, order, rank
-from ltr.features.prior_weights import prior_of
 from ltr.logs import stage
 from ltr.progress import OnProgress, silent
-from ltr.steps.heldout import HeldOut, Scorer, held_out
-from ltr.storage.designs import StoredDesigns, design_of, write_design
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit_designs
-from ltr.training.trainable import Designs
+
+if TYPE_CHECKING:
+    from ltr.columns import Prepared
+    from ltr.config.run import RunConfig
+    from ltr.steps.heldout import HeldOut
+    from ltr.training.config import TrainConfig
+    from ltr.training.trainable import Designs
 
 
 class Scoring(Protocol):
@@ -65,21 +64,22 @@ def first_choices(scorer: Scoring, groups: Groups, phi: FloatArray) -> list[tupl
     return [(candidates.name_texts[code],) for code in first.tolist()]
 
 
-def past_in(shards: Shards) -> Past | None:
-    """Return what the past of the groups is made of; None where nothing is known of it."""
-    pasts = (past_of(shards[number].candidates) for number in range(len(shards)))
-    return next((past for past in pasts if past), None)
-
-
 def designs_to_learn(
-    config: RunConfig, train: TrainConfig, prepared: Prepared, on_progress: OnProgress = silent
-) -> Designs:
+    config: "RunConfig",
+    train: "TrainConfig",
+    prepared: "Prepared",
+    past: Past | None,
+    on_progress: OnProgress = silent,
+) -> "Designs":
     """Return what w is learned from; of groups with a past made of labels each twice, once with own choices before it.
 
     The choices are of models of other folds, so that no label of its trace is among them. Who learns from right tools
     alone trusts the past more than a past of own choices deserves.
     """
-    if past_in(prepared.shards) != "labels":
+    from ltr.steps.heldout import held_out  # to be measured needs none of what learning does
+    from ltr.storage.designs import StoredDesigns, design_of
+
+    if past != "labels":
         return prepared.designs
     models = held_out(config, train, prepared.shards, work=prepared.work, on_progress=on_progress)
     if isinstance(prepared.shards, Whole):
@@ -92,14 +92,16 @@ def designs_to_learn(
     return StoredDesigns(folder, tuple(names), len(prepared.names))
 
 
-def _write_twice(models: HeldOut, prepared: Prepared, folder: Path, number: int) -> str:
+def _write_twice(models: "HeldOut", prepared: "Prepared", folder: Path, number: int) -> str:
+    from ltr.storage.designs import design_of, write_design
+
     groups, phi, name = prepared.shards[number], np.asarray(prepared.designs[number].phi), f"part-{number:05}.npz"
     twice = select(groups, np.tile(np.arange(len(groups.offsets) - 1), 2))
     write_design(folder / name, design_of(twice, np.vstack([phi, own_columns(models, groups, phi)])))
     return name
 
 
-def own_columns(models: HeldOut, groups: Groups, phi: FloatArray) -> FloatArray:
+def own_columns(models: "HeldOut", groups: Groups, phi: FloatArray) -> FloatArray:
     """Return phi with the past of each group as the first choices of the model that knows nothing of its trace."""
     fold_of_group, own = models.folds.of_groups(groups.candidates), phi.copy()
     for fold, scorer in enumerate(models.models):
@@ -110,12 +112,18 @@ def own_columns(models: HeldOut, groups: Groups, phi: FloatArray) -> FloatArray:
     return own
 
 
-def both_pasts(config: RunConfig, train: TrainConfig, prepared: Prepared, held: Shards) -> tuple[Prepared, Designs]:
+def both_pasts(
+    config: "RunConfig", train: "TrainConfig", prepared: "Prepared", held: Shards
+) -> "tuple[Prepared, Designs]":
     """Return what w is learned from, and the designs of held groups after the own choices of a model of all columns.
 
     Every alternative is taught and judged by the same choices.
     """
-    designs = designs_to_learn(config, train, prepared)
+    from ltr.features.prior_weights import prior_of
+    from ltr.steps.heldout import Scorer
+    from ltr.training.fit import fit_designs
+
+    designs = designs_to_learn(config, train, prepared, "labels")
     prior = prior_of(train, prepared.names)
     model = fit_designs(designs, train, prior=prior, engine=prepared.work.engine)
     scorer = Scorer(prepared.applied, model)

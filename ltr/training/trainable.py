@@ -43,6 +43,20 @@ class Designs(Protocol):
     def __getitem__(self, number: int, /) -> Design: ...
 
 
+def extent_of(designs: Designs) -> tuple[int, float]:
+    """Return the rows of the longest group of all designs, and the greatest label.
+
+    >>> extent_of((Design([[0.5], [0.0], [1.0]], [0, 2, 1], [0, 2, 3]), Design([[1.0]], [1], [0, 1])))
+    (2, 2.0)
+    """
+    longest, greatest = 0, 0.0
+    for number in range(len(designs)):
+        design = designs[number]
+        longest = max(longest, int(np.diff(np.asarray(design.offsets)).max(initial=0)))
+        greatest = max(greatest, float(np.max(np.asarray(design.labels), initial=0.0)))
+    return longest, greatest
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """Counts of the groups left out. A group of one candidate counts as that, whatever its label."""
