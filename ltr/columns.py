@@ -48,6 +48,7 @@ class Data:
     kind: Kind
     train: Shards
     state: FittedFeatures | None = None  # that made the columns which the training groups bear
+    like: FittedFeatures | None = None  # that made columns which are made anew: the same features, fitted again
     columns: ColumnShards | None = None  # where these lie in a directory
     valid: Shards | None = None
     test: Shards | None = None
@@ -70,9 +71,9 @@ class Data:
 
     @property
     def samples(self) -> Shards | None:
-        """The training groups for whatever is fitted anew on a part of them; None: they bear the columns of a file."""
+        """The training groups for whatever is fitted anew on a part of them; None: they bear columns that stay."""
         if self.columns is not None:
-            return changed(self.train, without_numbers)
+            return None if self.is_applied else changed(self.train, without_numbers)
         is_ready = isinstance(self.train, Whole) and self.train.groups.candidates.features is not None
         return None if is_ready and self.state is not None else self.train
 
@@ -296,7 +297,7 @@ def _given(groups: Groups) -> FloatArray:
 def prepare(config: RunConfig, data: Data, work: Work = IN_MEMORY, on_progress: OnProgress = silent) -> Prepared:
     """Return the training groups with their columns: ready numbers as they are, else the features, cross-fitted."""
     if data.state is None and data.train[0].candidates.features is None:
-        return Choices(config, data.train, (None,), work).prepared(0, on_progress)
+        return Choices(config, data.train, (None,), work, data.like).prepared(0, on_progress)
     designs: Designs
     if data.columns is not None and data.state is not None:
         names, designs = data.state.names, StoredDesigns.of(data.columns)
@@ -358,12 +359,16 @@ class Features:
 
     @property
     def samples(self) -> Shards:
-        """The training groups for whatever is fitted on a part of them; those of a file keep their columns."""
+        """The training groups for whatever is fitted on a part of them; columns that stay are kept."""
         return self.data.train if self.data.samples is None else self.data.samples
 
     def training(self, on_progress: OnProgress = silent) -> Prepared:
         """Return the training groups with their columns."""
         if self._training is None:
+            if self.data.like is not None:
+                traces = sum(self.work.map_shards(count_traces, self.data.train))
+                named, _ = feature_configs(self.config, self.data.kind, traces)
+                refuse_other_features(self.config, named, self.data.like.names)
             if self.config.train.choose and self.data.train[0].candidates.features is None:
                 try:
                     self._choices = self._choices_of(self.choosing_folds())
@@ -392,19 +397,24 @@ class Features:
         }
         return Features(config, self.data, self.work, training.only(chosen), self._others if is_all else {}, folds)
 
-    def foldable(self, why: str = "folds are asked for") -> Shards:
+    def foldable(self) -> Shards:
         """Return the training groups for what is fitted anew on a part of them; not of columns that know all."""
         samples = self.data.samples
-        if samples is None or (self.data.columns is not None and self.data.is_applied):
-            raise fitted_on_all(why)
+        if samples is None:
+            raise fitted_on_all("folds are asked for")
         return samples
+
+    @property
+    def fitted(self) -> FittedFeatures | None:
+        """The features that made the columns of the samples, which folds fit again; None: those of the config."""
+        return self.data.state or self.data.like
 
     def fold(self, place: tuple[int, int], sides: tuple[Side, Side]) -> tuple[Prepared, Designs]:
         """Return both sides of a fold with columns of nothing but what it learns from, by its number of so many."""
         if place not in self._folds:
             shards = self.foldable()
             learned, held = (changed(shards, side) for side in sides)
-            prepared = Choices(self.config, learned, (None,), self.work, self.data.state).prepared()
+            prepared = Choices(self.config, learned, (None,), self.work, self.fitted).prepared()
             columns = prepared, prepared.designs_of(held)
             kept = (*self._folds.values(), columns)
             if sum(_bytes(one.designs) + _bytes(other) for one, other in kept) > MOST_KEPT:
@@ -436,10 +446,10 @@ class Features:
         return prepared, *designs
 
     def _choices_of(self, sides: Sequence[tuple[Side, Side]]) -> Choices:
-        """All training groups, and those that each of the folds learns from; the columns of a file stay as they are."""
+        """All training groups, and those that each of the folds learns from; columns that stay are kept."""
         chosen = (None, *(learned for learned, _ in sides))
-        shards = self.data.train if self.data.samples is None else self.foldable()
-        return Choices(self.config, shards, chosen, self.work, self.data.state)
+        shards = self.samples
+        return Choices(self.config, shards, chosen, self.work, self.fitted)
 
 
 def _bytes(designs: Designs) -> int:

@@ -1,7 +1,7 @@
 """The whole flow, once: samples -> columns -> what folds choose -> w -> steps -> ranking -> metrics. Read it first."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -17,6 +17,7 @@ from ltr.columns import IN_MEMORY, Data, Features, Prepared, Work, clusters_of, 
 from ltr.config.run import RunConfig, listed_features
 from ltr.data.candidates import Past
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
+from ltr.data.data_frame_rows import TableRows
 from ltr.data.distinct_tools import first_texts, united
 from ltr.data.groups import Groups, without_numbers
 from ltr.data.previous_tools import past_of
@@ -27,7 +28,7 @@ from ltr.encoders.protocol import Encoder
 from ltr.encoders.registry import AUTO
 from ltr.engines.config import EngineConfig
 from ltr.engines.open_engine import open_engine
-from ltr.errors import UsageError
+from ltr.errors import DataError, UsageError
 from ltr.evaluation.baselines import alone, best_of
 from ltr.evaluation.best_single_feature import BestFeature
 from ltr.evaluation.evaluate import Evaluation
@@ -44,12 +45,13 @@ from ltr.folds import Settled, choice_warnings, cross_validate, judging_rules, s
 from ltr.logs import stage
 from ltr.measuring import Wanted, evaluate_router
 from ltr.progress import OnProgress, Step, silent
-from ltr.read import read_data
+from ltr.read import read_data, reads_directory
 from ltr.reporting.abstention_section import broken_promise
 from ltr.results.evaluated import Evaluated
 from ltr.results.record import with_folds
 from ltr.results.tools import answer_marks
 from ltr.results.untrained import baselines_record, top1_sums, uses_of, wrong_first
+from ltr.serving.candidate_warnings import candidate_warnings
 from ltr.serving.correction_term import corrected
 from ltr.serving.router import Router
 from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
@@ -58,7 +60,6 @@ from ltr.steps.heldout import Held
 from ltr.steps.negatives import count_uncorrected, uncorrected_warnings
 from ltr.steps.newcomers import newcomer_columns, with_newcomers
 from ltr.steps.past import designs_to_learn
-from ltr.storage.sharded_columns import columns_directory
 from ltr.storage.training_groups import Learned
 from ltr.storage.training_record import BaselinesRecord, RecommendedChoiceRecord, TrainingRecord, training_record
 from ltr.training.config import L2, TrainConfig
@@ -107,22 +108,24 @@ def run(
     on_progress: OnProgress = silent,
     resume: Progress | None = None,
     shared: Features | None = None,
+    given: Mapping[str, TableRows] | None = None,
 ) -> RunResult:
     """Learn from the training samples, rank the test samples, evaluate.
 
-    The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made.
+    The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made;
+    `given` are rows that stand for the files of train, valid or test.
     """
     if shared is not None:
         return learn(config, features_of(config, shared), on_progress=on_progress, resume=resume)
     with work_for(config) as work:
-        features = features_of(config, work=work, on_progress=on_progress)
+        features = features_of(config, work=work, given=given, on_progress=on_progress)
         return learn(config, features, on_progress=on_progress, resume=resume)
 
 
 @contextmanager
 def work_for(config: RunConfig, code: Sequence[str] = ()) -> Iterator[Work]:
-    """Open the engine that works on a directory of columns, and a folder; samples in memory need neither."""
-    if columns_directory(config.data.train) is None:
+    """Open the engine that works on directories of columns, and a folder; samples in memory need neither."""
+    if not reads_directory(config):
         yield IN_MEMORY
         return
     with open_engine(config.engine, code) as engine, temporary_directory() as folder:
@@ -130,16 +133,24 @@ def work_for(config: RunConfig, code: Sequence[str] = ()) -> Iterator[Work]:
 
 
 def features_of(
-    config: RunConfig, last: Features | None = None, *, work: Work = IN_MEMORY, on_progress: OnProgress = silent
+    config: RunConfig,
+    last: Features | None = None,
+    *,
+    work: Work = IN_MEMORY,
+    given: Mapping[str, TableRows] | None = None,
+    on_progress: OnProgress = silent,
 ) -> Features:
-    """Return the columns of a run: those of the last one, or of what it read, where the configs share them."""
+    """Return the columns of a run: those of the last one, or of what it read, where the configs share them.
+
+    `given`: rows that stand for files.
+    """
     if last is not None and last.work == work == IN_MEMORY:  # what is made of shards lies in their own folder
         if columns_key(config) == columns_key(last.config):
             return last
         if data_key(config) == data_key(last.config):
             return Features(config, last.data, work)
     on_progress(Step("reading"))
-    return Features(config, read_data(config, engine=work.engine), work)
+    return Features(config, read_data(config, given, engine=work.engine), work)
 
 
 def learn(
@@ -180,6 +191,7 @@ def learn(
     warnings = (
         *broken_promise(measured.record.abstention),
         *data.warnings,
+        *_of_held(router, data),
         *([] if isinstance(data.train, Whole) else uncorrected_warnings(marks.uncorrected, marks.groups)),
         *([SAMPLED_TERMS] if model.terms.are_sampled else ()),
         *([OTHER_ORDER] if settings.train.trainer == "descent" and not isinstance(prepared.designs, tuple) else ()),
@@ -197,6 +209,13 @@ def learn(
         auto_encoder=_auto_encoder(config, prepared),
         learned=learned,
     )
+
+
+def _of_held(router: Router, data: Data) -> Iterator[str]:
+    """Say what makes the columns of a directory to be held out mean less than they seem to."""
+    for name, shards in (("validation", data.valid), ("calibration", data.calibrate)):
+        if shards is not None and not isinstance(shards, Whole):
+            yield from (f"{name} data: {doubt}" for doubt in candidate_warnings(router, shards[0].candidates))
 
 
 def fitted(
@@ -394,6 +413,8 @@ def untrained(prepared: Prepared) -> Untrained:
     numbers, names = range(len(shards)), prepared.names
     seen = list(engine.map(partial(_alone, shards, designs, names), numbers))
     marks, parts = reduce(add, (of for of, _ in seen)), [part for _, part in seen if part is not None]
+    if not parts:
+        raise DataError("no group can train: in every query none is right")
     by_column = {of: added([alone[of] for alone, _, _ in parts]) for of in parts[0][0]}
     best = best_of({of: (one.means[MRR] or 0.0, one.means[TOP1] or 0.0) for of, one in by_column.items()})
     uses, are_wrong_first = sum((uses for _, uses, _ in parts), Counter[str]()), sum(wrong for _, _, wrong in parts)

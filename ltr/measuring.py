@@ -20,7 +20,7 @@ from ltr.data.none_of_these_groups import groups_to_learn, left_out_warnings
 from ltr.data.previous_tools import past_of
 from ltr.data.shards import Shards, Whole, extent
 from ltr.engines.engine import IN_PROCESS, Engine
-from ltr.errors import UsageError
+from ltr.errors import DataError, count
 from ltr.evaluation.baselines import BEST_FEATURE
 from ltr.evaluation.evaluate import Evaluation, NoRelevant, Rules, evaluate_by, refuse_unaddable
 from ltr.evaluation.metrics.ranking_measures import TOP1
@@ -42,7 +42,7 @@ from ltr.results.queries import RESCUED, WRONG, examples, query_records, rescued
 from ltr.results.record import finished, outdone_warnings
 from ltr.results.tools import by_tool, known_answers, tool_counts
 from ltr.results.untrained import baselines_of
-from ltr.serving.candidate_warnings import candidate_warnings
+from ltr.serving.candidate_warnings import candidate_warnings, rows_with_text, without_text
 from ltr.serving.router import Router
 from ltr.serving.training_trace_marks import seen_traces, seen_traces_warnings
 from ltr.steps import Told
@@ -128,7 +128,8 @@ def evaluate_router(
         write_lines(Path(wanted.keep_in), records)
     whole = total.sum()
     if not len(whole.evaluation.rank):
-        raise UsageError("no shard was evaluated")
+        number = count(whole.counts["num_none"], "group")
+        raise DataError(f"none is right in {number}, and there is no other to measure on")
     whole = finished(whole, config.seed).with_record(**_of_steps(whole, router, config.seed))
     is_missed = tools and wanted.split == "train" and (config.evaluate.catalogue or whole.num_drawn)
     return whole.with_record(warnings=list(_warnings(whole, router, is_missed=bool(is_missed))))
@@ -177,6 +178,7 @@ def _measured(number: int, task: ShardTask) -> tuple[Evaluated, list[bytes]]:
         num_seen=seen,
         num_compared=compared,
         num_decided=router.count_decided(groups.candidates, phi),
+        texts=rows_with_text(groups.candidates),
         doubts=tuple(candidate_warnings(router, groups.candidates)),
     )
     if task.tools:
@@ -229,6 +231,9 @@ def _with_catalogue(measured: Evaluated, router: Router, tools: ToolCatalogue) -
 def _with_steps(measured: Evaluated, router: Router, before: tuple[Any, ...]) -> Evaluated:
     """Add what the steps of the router say of the queries of a shard."""
     groups, by, threshold = measured.groups, measured.ranking.scores, measured.evaluation.rules.rel_threshold
+    if measured.split == "train":  # the router's own features know the answers
+        borne = replace(groups.candidates, features=measured.phi, feature_names=router.names)
+        groups = replace(groups, candidates=borne)
     ranked, of_steps = measured.whole, dict[str, Told]()
     for step, known in zip(router.steps, before, strict=True):
         of, columns = step.told(router, groups, (measured.phi, by), threshold, known)
@@ -276,6 +281,7 @@ def _warnings(measured: Evaluated, router: Router, *, is_missed: bool) -> Iterat
         number = len(measured.evaluation.rank)
         yield f"corrections decided which candidate is first for {measured.num_decided:,} of {number:,} queries"
     yield from measured.doubts
+    yield from without_text(measured.texts)
     if is_missed:
         yield NOT_SERVED
     yield from measured.warnings

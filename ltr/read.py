@@ -1,6 +1,7 @@
 """What a run reads: training, validation, test and calibration groups, of files of their own or shares of traces."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,9 +9,11 @@ from ltr.arrays import vanishing
 from ltr.audit.checks_before_training import quick_findings
 from ltr.columns import Data, fitted_on_all
 from ltr.config.run import RunConfig
+from ltr.data.candidates import with_tool_texts
+from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.config import DataConfig
 from ltr.data.data_frame_rows import TableRows
-from ltr.data.groups import without_numbers
+from ltr.data.groups import Groups, without_numbers
 from ltr.data.none_of_these_groups import groups_to_learn, none_warnings, without_none
 from ltr.data.outcome_groups import beside, outcomes_apart
 from ltr.data.previous_tools import past_from_labels
@@ -60,8 +63,12 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None, *
     shares = [name for name, asked in apart if isinstance(asked, float)]
     if state is not None and (columns is None or "test" in shares) and shares:
         raise fitted_on_all(f"{shares[0]} is a share")
+    like = None
     if columns is not None and (shares or data.negatives is not None or data.previous is not None):
-        train, columns, state = changed(columns, without_numbers), None, None
+        if columns.manifest.is_applied:
+            raise fitted_on_all(f"{shares[0]} is a share" if shares else "the candidates or their past are to change")
+        texts = read_tools(data.tools) if data.tools is not None and kind == "tool" else None
+        train, columns, like, state = changed(columns, partial(_bare, tools=texts)), None, state, None
         train = train if data.previous is None else changed(train, past_from_labels)
     samples, outcomes = outcomes_apart(train.groups) if isinstance(train, Whole) else (None, None)
     train = train if samples is None else Whole(samples)
@@ -97,6 +104,7 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None, *
         kind=kind,
         train=train,
         state=state,
+        like=like,
         columns=columns,
         valid=held.get("valid"),
         test=held.get("test"),
@@ -106,6 +114,13 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None, *
         files=of_parts,
         is_applied=is_applied or (told is not None and told[0].candidates.are_applied),
     )
+
+
+def reads_directory(config: RunConfig) -> bool:
+    """Return whether any of the samples are a directory of columns."""
+    data = config.data
+    named = (data.train, data.valid, data.test, data.calibrate)
+    return any(not isinstance(of, float | None) and columns_directory(of) is not None for of in named)
 
 
 def _samples(
@@ -119,6 +134,19 @@ def _samples(
     groups, state = read(paths, data)
     candidates = groups.candidates
     return Whole(groups), state, candidates.kind, (*candidates.files, *candidates.catalogues)
+
+
+def _bare(groups: Groups, tools: ToolCatalogue | None) -> Groups:
+    """Return the groups of columns as samples are read: without numbers, a tool without a text with the catalogue's."""
+    plain = without_numbers(groups)
+    if tools is None:
+        return plain
+    of_parts = (
+        None if part is None else replace(part, candidates=with_tool_texts(part.candidates, tools))
+        for part in (plain, plain.none_groups)
+    )
+    described, none = of_parts
+    return replace(described or plain, none_groups=none)
 
 
 def answered(shards: Shards) -> Shards:

@@ -222,3 +222,12 @@ def close(found, expected, place="", *, rel=1e-7, abs=1e-9):
         assert found == pytest.approx(expected, rel=rel, abs=abs), place
     else:
         assert found == expected, place
+
+
+def fold_indices(groups, folds, *, seed, by):
+    """The places of both sides of each fold of groups in memory."""
+    from ltr.data.shards import Whole
+    from ltr.data.splits import fold_sides
+
+    for learned, measured in fold_sides(Whole(groups), folds, seed=seed, by=by):
+        yield learned.holds(groups.candidates), measured.holds(groups.candidates)

@@ -9,7 +9,7 @@ from ltr import RunConfig, TrainConfig, evaluate, fit, rank, read_groups, run
 from ltr.data.candidates import key_order
 from ltr.data.groups import select
 from ltr.data.shards import Whole
-from ltr.data.splits import fold_indices, split_off
+from ltr.data.splits import split_off
 from ltr.errors import DataError, DivergedError, UsageError
 from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION
@@ -17,7 +17,7 @@ from ltr.features.registry import FeatureConfig
 from ltr.folds import path_weights
 from ltr.training.trainable import Design
 from tests.builders import tool_lines, write_lines
-from tests.made import DataConfig, EvaluateConfig
+from tests.made import DataConfig, EvaluateConfig, fold_indices
 from tests.oracles import random_groups
 from tests.stored import flat_metrics as metrics
 

@@ -13,7 +13,7 @@ from ltr import RunConfig, TrainConfig, read_groups, run
 from ltr.arrays import offsets_of
 from ltr.columns import IN_MEMORY
 from ltr.data.none_of_these_groups import without_none
-from ltr.data.right_candidate_removal import removed
+from ltr.data.right_candidate_removal import removal_of
 from ltr.data.shards import Whole
 from ltr.errors import ConfigError, DataError, FileError
 from ltr.evaluation.metrics.classification_counts import calibration_error
@@ -46,6 +46,12 @@ def made_rows(groups=400, seed=0, share=0.3):
 
 def fitted(rows, **options):
     return fit_none(rows, **{"relevance": "", "source": "log", "l2": 1e-4} | options)
+
+
+def removed(groups, share, *, seed):
+    """All groups less one wrong candidate each, and copies of a share of them less the right one instead."""
+    removal = removal_of(Whole(groups), share, seed=seed)
+    return removal.rest(groups), removal.copies(groups)
 
 
 def test_b_is_the_optimum_that_scipy_finds():

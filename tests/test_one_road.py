@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ltr
-from tests.made import WORDS, featurized, graph_rows, tool_rows, written
+from tests.made import WORDS, featurized, graph_rows, told, tool_rows, written
 
 pytestmark = pytest.mark.contract
 
@@ -150,3 +150,90 @@ def test_a_share_of_test_samples_and_folds_on_applied_columns_are_refused(folder
     for source, (asked, message) in refused.items():
         with pytest.raises(ltr.errors.UsageError, match=message):
             ltr.run(ltr.load_config(None, [source, *NEWTON, TOOL_COLUMNS, asked]))
+
+
+CURVES = ("train.standardize=true", "train.knots=3")
+
+
+@pytest.mark.parametrize("settings", [CURVES, CHOICE, (*CHOICE, "data.split=time")], ids=["curves", "choice", "time"])
+def test_a_part_without_a_group_that_trains_changes_nothing(tmp_path, settings):
+    rows = timed(tool_rows(range(60)))
+    none = [
+        {"trace_id": f"t{number}", "node_id": "n0", "query": "sing to me", **more, "time": number}
+        for number in range(100, 140)
+        for more in ({"tool": "get_rain", "label": 0}, {"none": True, "label": 1})
+    ]
+    written(tmp_path / "test.jsonl", timed(tool_rows(range(100, 110), seed=2)))
+    samples = written(tmp_path / "s.jsonl", [*none, *rows])
+    config = ltr.load_config(None, [f"data.train={samples}", *NEWTON, TOOL_COLUMNS])
+    featurized(config, f"{tmp_path / 's'}/", shard_rows=60)
+    whole, shards = both(tmp_path, "s", *settings)
+    np.testing.assert_allclose(shards.router.w, whole.router.w, rtol=1e-9, atol=1e-9)
+    same_training(shards, whole, within=1e-9)
+
+
+@pytest.mark.parametrize("settings", [("data.valid=0.2",), ("data.previous=from_labels",)], ids=["share", "past"])
+def test_columns_that_are_made_anew_are_those_of_the_directory(folder, settings):
+    over = [f"data.train={folder}/together", "train.trainer=newton", *settings]
+    router = ltr.run(ltr.load_config(None, over)).router
+    assert router.names == ("tool.rel", "tool.hist", "tool.lift", "tool.ridge")
+    assert router.features.encoder.name == "hash"
+    with pytest.raises(ltr.errors.UsageError, match="the config names tool.rel, tool.coop"):
+        ltr.run(ltr.load_config(None, [*over, "features=[tool.rel, tool.coop]"]))
+
+
+STEPS = ("none.source=removed:0.3", "none.share=0.1", "abstain.rule=risk=0.3", "data.calibrate=0.3")
+
+
+def test_what_steps_say_of_training_queries_knows_nothing_of_their_answers(folder):
+    settings = [*NEWTON, TOOL_COLUMNS, *STEPS]
+    runs = [ltr.run(ltr.load_config(None, [f"data.train={folder}/together{end}", *settings])) for end in (".jsonl", "")]
+    whole, shards = (run.measured.record for run in runs)
+    assert whole.none.top1_of_rest == pytest.approx(whole.metrics["top1_accuracy"], abs=0.1)
+    assert shards.none.right == pytest.approx(whole.none.right, rel=1e-12)
+    assert shards.abstention.risk == pytest.approx(whole.abstention.risk, rel=1e-12)
+
+
+def test_applied_columns_stay_for_all_that_is_learned(folder, tmp_path):
+    model = tmp_path / "model"
+    ltr.train(f"{folder}/together.jsonl", out=model, encoder="hash", features=["tool.rel", "tool.hist"])
+    applied = [tmp_path / "a.npz", f"{tmp_path}/a/"]
+    for out in applied:
+        told("featurize", folder / "together.jsonl", "-m", model, "-o", out, "--encoder", "hash")
+    settings = ["train.trainer=newton", *STEPS[:2], f"data.test={folder}/test.jsonl"]
+    npz, parts = (ltr.run(ltr.load_config(None, [f"data.train={out}", *settings])) for out in applied)
+    assert parts.router.none.b == pytest.approx(npz.router.none.b, rel=1e-9)
+    with pytest.raises(ltr.errors.UsageError, match="valid is a share"):
+        ltr.run(ltr.load_config(None, [f"data.train={applied[1]}", "train.trainer=newton", "data.valid=0.2"]))
+
+
+def test_each_kind_of_samples_may_be_a_directory(folder):
+    held = f"{folder}/mixed"
+    options = {"encoder": "hash", "features": ["tool.rel", "tool.hist", "tool.lift", "tool.ridge"], "trainer": "newton"}
+    by_files = ltr.train(f"{folder}/together.jsonl", valid=held, l2=[0.1, 1.0], **options)
+    rows = [json.loads(line) for line in (folder / "together.jsonl").read_text().splitlines()]
+    by_rows = ltr.train(rows, valid=held, l2=[0.1, 1.0], **options)
+    np.testing.assert_allclose(by_rows.router.w, by_files.router.w, rtol=1e-12)
+    assert any(
+        "validation data: the features of the samples were fitted on other" in said for said in by_files.warnings
+    )
+    tests = [json.loads(line) for line in (folder / "test.jsonl").read_text().splitlines()]
+    assert ltr.train(held, test=tests, folds=3, trainer="newton").measured.split == "test"
+
+
+def test_queries_for_which_none_is_right_alone_teach_and_measure_nothing(folder, tmp_path):
+    rows = [
+        {"trace_id": "t", "node_id": "n", "query": "sing"} | more
+        for more in ({"tool": "a", "label": 0}, {"none": True, "label": 1})
+    ]
+    samples = written(tmp_path / "none.jsonl", rows)
+    told("featurize", samples, "-m", f"{folder}/together", "-o", f"{tmp_path}/none/")
+    with pytest.raises(ltr.errors.DataError, match="no group can train"):
+        ltr.train(f"{tmp_path}/none", trainer="newton")
+    with pytest.raises(ltr.errors.DataError, match="none is right in 1 group, and there is no other"):
+        ltr.train(f"{folder}/together", test=f"{tmp_path}/none", trainer="newton")
+
+
+def test_tools_without_a_text_are_counted_through_all_parts(folder):
+    result = ltr.train(f"{folder}/together", test=f"{folder}/mixed", trainer="newton", recommended=True)
+    assert len([said for said in result.warnings if said.startswith("no-text")]) <= 1

@@ -8,12 +8,12 @@ import pytest
 
 from ltr import RunConfig, TrainConfig, run
 from ltr.data.shards import Whole
-from ltr.data.splits import fold_indices, fold_sides
+from ltr.data.splits import fold_sides
 from ltr.errors import DataError, UsageError
 from ltr.experiments.featurize import featurize_and_save
 from ltr.storage.plain_or_featurized_samples import read
 from ltr.storage.sharded_columns import open_columns
-from tests.made import WORDS, DataConfig, EngineConfig, EvaluateConfig, tool_rows, written
+from tests.made import WORDS, DataConfig, EngineConfig, EvaluateConfig, fold_indices, tool_rows, written
 
 FEATURES = ("tool.rel", "tool.hist", "tool.proto")
 

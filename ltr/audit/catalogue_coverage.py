@@ -8,15 +8,17 @@ from ltr.audit.findings import Finding, row_lines, shares_of_rows
 from ltr.data.candidates import Candidates
 from ltr.data.catalogues.tools import ToolCatalogue, foreign_catalogue
 from ltr.data.groups import Groups
-from ltr.serving.candidate_warnings import tools_without_text
+from ltr.serving.candidate_warnings import rows_with_text, without_text
 
 
 def silent_tool_findings(candidates: Candidates) -> Iterator[Finding]:
     """One finding for all tools that have a text neither in their lines nor in a catalogue."""
-    silent, message = tools_without_text(candidates)
-    if silent.size:
-        where = row_lines(candidates, np.flatnonzero(np.isin(candidates.names, silent)))
-        yield Finding(severity="warning", code="no-text", message=message, where=where, count=len(silent))
+    rows = rows_with_text(candidates)
+    for warning in without_text(rows):
+        is_silent = np.array([not rows.get(name, 1) for name in candidates.name_texts])
+        where = row_lines(candidates, np.flatnonzero(is_silent[candidates.names]))
+        code, message = warning.split(": ", 1)
+        yield Finding(severity="warning", code=code, message=message, where=where, count=int(is_silent.sum()))
 
 
 def not_in_catalogue(groups: Groups, tools: ToolCatalogue) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import BoolArray, IntArray
 from ltr.data.groups import Groups, take
-from ltr.data.shards import Shards, Whole
+from ltr.data.shards import Shards
 from ltr.data.text_hashes import Hashes, hashed, mixed
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError
@@ -44,26 +44,22 @@ class Removal:
         return right, usable, _keys(groups, self.seed)[usable]
 
 
-def removed(groups: Groups, share: float, *, seed: int) -> tuple[Groups, Groups]:
-    """Return all groups less one wrong candidate each, and copies of a share of them less the right one instead.
+def removal_of(shards: Shards, share: float, *, seed: int, engine: Engine = IN_PROCESS) -> Removal:
+    """Return which groups are copied less their right candidates: a share of those with something right and wrong.
 
     Of several right candidates all go, and as many wrong ones, so that the length of a list tells nothing. Which
     groups are copied, and which candidate goes, follows from a hash of the seed, the group's key and the candidate's
     name: the order of groups moves nothing. Groups with nothing right, or nothing wrong, are in neither.
 
     >>> from ltr.data.candidates import tool_candidates
+    >>> from ltr.data.shards import Whole
     >>> from ltr.data.tool_texts import ToolText
     >>> one = tool_candidates("weather?", {"a": ToolText(), "b": ToolText(), "c": ToolText()})
-    >>> rest, copies = removed(Groups(one, np.array([1.0, 0.0, 0.0]), one.offsets), 0.5, seed=0)
-    >>> rest.labels, copies.labels
+    >>> groups = Groups(one, np.array([1.0, 0.0, 0.0]), one.offsets)
+    >>> removal = removal_of(Whole(groups), 0.5, seed=0)
+    >>> removal.rest(groups).labels, removal.copies(groups).labels
     (array([1., 0.]), array([0., 0.]))
     """
-    removal = removal_of(Whole(groups), share, seed=seed)
-    return removal.rest(groups), removal.copies(groups)
-
-
-def removal_of(shards: Shards, share: float, *, seed: int, engine: Engine = IN_PROCESS) -> Removal:
-    """Return which groups of all shards are copied: a share of those with something right and something wrong."""
     keys = np.concatenate(list(engine.map(partial(_usable_keys, shards, seed), range(len(shards)))))
     if not len(keys):
         raise DataError("none from removed: no query has both a right candidate, which goes, and a wrong one")

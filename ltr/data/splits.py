@@ -10,7 +10,7 @@ import numpy as np
 from ltr.arrays import FloatArray, IntArray
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups, select
-from ltr.data.shards import Shards, Whole, changed
+from ltr.data.shards import Shards, changed
 from ltr.data.text_hashes import Hashes, hashed
 from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError, count
@@ -178,12 +178,6 @@ def fold_sides(
     else:
         sides = [(tuple(everything[: fold + 1]), (fold + 1,)) for fold in range(folds)]
     return [(Side(dealt, learned), Side(dealt, measured)) for learned, measured in sides]
-
-
-def fold_indices(groups: Groups, folds: int, *, seed: int, by: str) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield the places of both sides of each fold of groups in memory."""
-    for learned, measured in fold_sides(Whole(groups), folds, seed=seed, by=by):
-        yield learned.holds(groups.candidates), measured.holds(groups.candidates)
 
 
 def count_earlier(learned: Shards, measured: Shards) -> int:

@@ -11,7 +11,7 @@ from ltr.columns import Data, Features
 from ltr.config.recipes import recipe_version
 from ltr.config.run import RunConfig, checked
 from ltr.configtext.parsed_document import Document, Value
-from ltr.data.data_frame_rows import Table, rows_of
+from ltr.data.data_frame_rows import Table, TableRows, rows_of
 from ltr.data.shards import Whole
 from ltr.data.source_files import SourceFile
 from ltr.engines.open_engine import warn_without_shards
@@ -23,13 +23,12 @@ from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
 from ltr.flow import RunResult, features_of, learn, run, work_for
 from ltr.progress import OnProgress, silent
-from ltr.read import read_data
+from ltr.read import reads_directory
 from ltr.results.queries import hash_texts, without_texts
 from ltr.storage.run_contents import StoredQueries
 from ltr.storage.run_directory import PER_QUERY, refuse_taken
 from ltr.storage.run_provenance import inputs
 from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
-from ltr.storage.sharded_columns import columns_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def train(
     """Return the result of a run on the samples, also written into the directory `out`, if there is one.
 
     Samples, validation and test samples are files, or what `read_groups` takes; `valid` and `test` may be shares.
-    Samples and test samples may be a directory of columns, which is read shard by shard.
+    All but outcomes may be a directory of columns, which is read shard by shard.
     `recommended` is the recipe of that name. `negatives` adds tools of the catalogue to the candidates: "catalogue", or
     a number for each query. `settings` are keys of `train` in a config, such as l2=0.1.
     """
@@ -85,10 +84,9 @@ def train(
         **({} if encoder is None else {"encoder": encoder}),
     }
     config = checked(Document("ltr.train", document, {}))
-    shared = Features(config, read_data(config, given)) if given else None
     if out is None:
-        return run(config, on_progress=on_progress, shared=shared)
-    finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress, features=shared)
+        return run(config, on_progress=on_progress, given=given)
+    finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress, given=given)
     return cast("RunResult", finished.result)  # without resume every run is made
 
 
@@ -108,6 +106,7 @@ def run_and_save(
     on_progress: OnProgress = silent,
     clock: Clock = time.perf_counter,
     features: Features | None = None,
+    given: Mapping[str, TableRows] | None = None,
     digests: Digests | None = None,
     code: Sequence[str] = (),
 ) -> Finished:
@@ -115,17 +114,17 @@ def run_and_save(
 
     `resume`: go on where the same run was broken off; where it was not even begun, begin; where it is complete,
     leave it as it is. While another process writes there, this one is refused. `features` and `digests`: what runs of
-    the same data and features have made, and fingerprints of files that have been read before. `code`: files of
-    plug-ins, which the workers of the config's engine run first.
+    the same data and features have made, and fingerprints of files that have been read before. `given`: rows that stand
+    for files. `code`: files of plug-ins, which the workers of the config's engine run first.
     """
     start, home = clock(), Path(directory)
     if resume and is_finished(config, home, digests or Digests()):
         return Finished(home, None, clock() - start)
     refuse_taken(home, overwrite=overwrite or resume)
-    if columns_directory(config.data.train) is None:
+    if not reads_directory(config):
         warn_without_shards(config.engine)
     with locked(home), work_for(config, code) as work:
-        features = features_of(config, features, work=work, on_progress=on_progress)
+        features = features_of(config, features, work=work, given=given, on_progress=on_progress)
         task = task_of(config, features.data, home)
         checkpoints = Checkpoints(home, task, on_progress, clock, resume=resume)
         with new_directory(home) as new:

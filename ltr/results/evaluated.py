@@ -87,6 +87,7 @@ class Evaluated(AddsUp):
     tools: dict[str, ToolCounts] = field(default_factory=dict)  # where asked for
     examples: Examples = field(default_factory=Examples)
     explained: dict[str, Explained] = field(default_factory=dict)
+    texts: dict[str, int] = field(default_factory=dict)  # of each tool, the rows that have a text
     doubts: tuple[str, ...] = ()  # why candidates make the metrics mean less than they seem to
     summary: MetricsRecord | None = None
     folds: CrossValidation | None = None

@@ -5,7 +5,7 @@ right in training, `bm25` the words that query and text share, `similarity` the 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -147,15 +147,6 @@ def baselines_record(
     if MOST_USED in top1 and max(uses.values(), default=0) < 2:
         left_out[MOST_USED] = NEVER_AGAIN
     return BaselinesRecord(best_baseline(top1, left_out), top1, left_out, dict(sorted(uses.items())))
-
-
-def training_baselines(
-    groups: Groups, phi: FloatArray, names: Sequence[str], features: FittedFeatures | None
-) -> BaselinesRecord:
-    """Record the rankings of training groups in memory; `phi` is cross-fitted."""
-    uses, encoder = uses_of(groups), features.encoder if features else None
-    sums, missing = top1_sums(groups, dict(zip(names, phi.T, strict=True)), encoder, uses)
-    return baselines_record(sums, missing, uses, are_wrong_first=wrong_first(groups))
 
 
 def baselines_of(

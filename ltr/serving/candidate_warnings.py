@@ -1,11 +1,10 @@
 """Why a ranking of candidates by a model may mean less than it seems to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
 
-from ltr.arrays import IntArray
 from ltr.data.candidates import Candidates
 from ltr.data.text_hashes import are_marked
 from ltr.data.value_excerpts import excerpt
@@ -27,31 +26,39 @@ NO_PAST = {
 
 
 def candidate_warnings(model: StoredModel, candidates: Candidates) -> Iterator[str]:
-    """Warnings about candidates before the model ranks them: merged ones, tools without a text, another fit."""
+    """Warnings about candidates before the model ranks them: merged ones, another fit, no past.
+
+    Those of tools without a text are said of all shards: `without_text`.
+    """
     if candidates.repeated:
         yield candidates.repeated
-    codes, problem = tools_without_text(candidates)
-    if codes.size:
-        yield f"no-text: {problem}"
     if candidates.fit and model.features and candidates.fit != fit_digest(model.features):
         yield OTHER_FIT
     if model.training.past and candidates.previous is None:
         yield NO_PAST[model.training.past]
 
 
-def tools_without_text(candidates: Candidates) -> tuple[IntArray, str]:
-    """Name codes of the tools that have a text neither in their lines nor in a catalogue, and the problem in words."""
+def rows_with_text(candidates: Candidates) -> dict[str, int]:
+    """Count the rows of each tool that have a text; those of shards add up. Columns and graphs need none."""
     if candidates.kind == "graph" or candidates.features is not None:
-        return np.empty(0, dtype=np.int64), ""
-    has_text = np.array([any(text) for text in candidates.tool_texts])[candidates.texts]
-    codes: IntArray = np.setdiff1d(candidates.names, candidates.names[has_text])
-    if not codes.size:
-        return codes, ""
-    example = excerpt(candidates.name_texts[codes[0]])
-    return codes, (
-        f"{len(codes):,} of {count(len(candidates.name_texts), 'tool')} have no text, such as {example}: "
-        "neither tool_description nor a catalogue (--tools) gives one"
-    )
+        return {}
+    has_text = np.array([any(text) for text in candidates.tool_texts], dtype=bool)[candidates.texts]
+    counts = np.bincount(candidates.names[has_text], minlength=len(candidates.name_texts)).tolist()
+    return {candidates.name_texts[code]: counts[code] for code in np.unique(candidates.names).tolist()}
+
+
+def without_text(rows: Mapping[str, int]) -> Iterator[str]:
+    """Say how many tools have a text neither in their lines nor in a catalogue.
+
+    >>> next(without_text({"mail": 2, "maps": 0}))
+    "no-text: 1 of 2 tools have no text, such as 'maps': neither tool_description nor a catalogue (--tools) gives one"
+    """
+    silent = [name for name, number in rows.items() if not number]
+    if silent:
+        yield (
+            f"no-text: {len(silent):,} of {count(len(rows), 'tool')} have no text, such as {excerpt(silent[0])}: "
+            "neither tool_description nor a catalogue (--tools) gives one"
+        )
 
 
 @lru_cache(maxsize=16)

@@ -33,7 +33,7 @@ from ltr.features.presets import CORRECTIONS
 from ltr.files.path_arguments import AnyPath
 from ltr.serving import DEFAULT_K
 from ltr.serving.answers import Answer, Choice
-from ltr.serving.candidate_warnings import candidate_warnings, unseen_warning
+from ltr.serving.candidate_warnings import candidate_warnings, rows_with_text, unseen_warning, without_text
 from ltr.serving.prepared_tools import Offer, PreparedTools
 from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
 from ltr.serving.shortlist import MOST_SCORED
@@ -224,8 +224,9 @@ class Router(StoredModel):
         self, candidates: Candidates, k: int | None = None, *, at_least: float | None = None
     ) -> Iterator[Answer]:
         """Each group's candidates ranked, the first k of them, with the warnings about the candidates."""
-        phi, warnings = self.phi(candidates), tuple(candidate_warnings(self, candidates))
-        return self._answers(candidates, phi, RankOptions(k, at_least), warnings=warnings)
+        phi, warnings = self.phi(candidates), list(candidate_warnings(self, candidates))
+        warnings += without_text(rows_with_text(candidates))
+        return self._answers(candidates, phi, RankOptions(k, at_least), warnings=tuple(warnings))
 
     def _answers(
         self,

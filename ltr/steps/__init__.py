@@ -1,6 +1,7 @@
 """Ideas that a model may do without: each is a step in a file of its own, and the router loops over the list of them.
 
-To take a step out, delete its file and its two lines here; what it alone learns and reads goes with it.
+To take a step out, delete its file, its two lines here, and the line that learns it in `flow.py`; that of none of these
+in `experiments/refit.py`, too.
 """
 
 from ltr.steps.abstain import Abstain

@@ -7,7 +7,7 @@ import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.config.run import RunConfig
-from ltr.data.candidates import key_order, rows_repeated, tool_candidates
+from ltr.data.candidates import Candidates, key_order, rows_repeated, tool_candidates
 from ltr.data.catalogues.tools import ToolCatalogue, read_tools
 from ltr.data.distinct_tools import ToolList
 from ltr.data.groups import Groups, select
@@ -48,10 +48,15 @@ def catalogue_to_rank(
         raise UsageError("evaluate.catalogue ranks all tools of a catalogue: name one with --tools (data.tools)")
     if is_wanted or not tools:
         return tools
-    every = [shards[number].candidates for number in range(len(shards))]
-    sizes = np.concatenate([np.diff(of.offsets) for of in every])
-    is_unlike = is_short(float(np.median(sizes)), len(tools)) or not all(of.is_logged.all() for of in every)
+    every = [_offered(shards[number].candidates) for number in range(len(shards))]
+    sizes = np.concatenate([of for of, _ in every])
+    is_unlike = is_short(float(np.median(sizes)), len(tools)) or not all(is_logged for _, is_logged in every)
     return tools if is_unlike and sizes.min() < len(tools) else None  # else the lists are the catalogue
+
+
+def _offered(candidates: Candidates) -> tuple[IntArray, bool]:
+    """The sizes of the lists, and whether no candidate of them was drawn."""
+    return np.diff(candidates.offsets), bool(candidates.is_logged.all())
 
 
 def rankings_on(

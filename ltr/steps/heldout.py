@@ -90,9 +90,8 @@ class Held:
     def models(self, *others: Shards) -> HeldOut:
         """Return the models that score the training groups, and the others of whoever asks first."""
         if self._models is None:
-            data, work = self.features.data, self.features.work
-            fitted = self.features.training().features if data.columns is not None else None
-            options: dict[str, Any] = {"features": fitted, "work": work, "on_progress": self.on_progress}
+            of = {"features": self.features.fitted, "work": self.features.work, "on_progress": self.on_progress}
+            options: dict[str, Any] = of
             self._models = held_out(self.config, self.train, self.features.samples, others, **options)
         return self._models
 

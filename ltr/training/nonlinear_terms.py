@@ -142,7 +142,9 @@ def _phi(design: "Design") -> FloatArray:
 def _values_and_ends(number: int, designs: "Designs") -> tuple[Values, FloatArray]:
     """The distinct values of each column of a shard, and its least and greatest, (columns, 2)."""
     phi = _phi(designs[number])
-    return [_few(np.unique(column)) for column in phi.T], np.column_stack([phi.min(axis=0), phi.max(axis=0)])
+    return [_few(np.unique(column)) for column in phi.T], np.column_stack(
+        [phi.min(axis=0, initial=np.inf), phi.max(axis=0, initial=-np.inf)]  # of a shard without rows
+    )
 
 
 def _merged(left: tuple[Values, FloatArray], right: tuple[Values, FloatArray]) -> tuple[Values, FloatArray]:

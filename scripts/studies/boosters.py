@@ -16,7 +16,6 @@ import numpy as np
 from ltr import fit
 from ltr.choose import choose
 from ltr.data.groups import select
-from ltr.data.splits import fold_indices
 from ltr.evaluation.significance import holm
 from ltr.features import prior_weights
 from ltr.features.presets import ALL
@@ -24,7 +23,7 @@ from ltr.features.prior_weights import prior_of
 from peers import installed, learners, missing
 from studies import intervals, priors
 from studies.quality import METRICS, compared
-from studies.sets import columns_of, measured, recommended, run_columns, samples
+from studies.sets import columns_of, fold_indices, measured, recommended, run_columns, samples
 
 BOOSTERS = (
     learners.LIGHTGBM,

@@ -15,13 +15,12 @@ import numpy as np
 from ltr import TrainConfig, fit, load_config, read_groups
 from ltr.config.run import feature_configs, nothing_to_choose
 from ltr.data.groups import select
-from ltr.data.splits import fold_indices
 from ltr.evaluation.significance import differences, holm, permutation_p, unit_sums
 from ltr.features.crossfit import fit_features
 from ltr.training.diagnosis import diagnose
 from peers import installed, learners, missing
 from studies import intervals
-from studies.sets import catalogue, measured
+from studies.sets import catalogue, fold_indices, measured
 from subcommands import ROOT
 
 METRICS = ("top1_accuracy", "mrr", "ndcg@10")

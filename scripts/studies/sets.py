@@ -7,6 +7,7 @@ from ltr.columns import Data, Features
 from ltr.data.distinct_tools import first_texts, united
 from ltr.data.groups import select
 from ltr.data.shards import Whole
+from ltr.data.splits import fold_sides
 from ltr.features.crossfit import fit_features
 from ltr.features.registry import FeatureConfig
 from ltr.flow import learn
@@ -81,3 +82,9 @@ def run_columns(config, train):
 def learned(config, train):
     """Return the router that a run of the config learns from the groups."""
     return learn(config, run_columns(config, train)).router
+
+
+def fold_indices(groups, folds, *, seed, by):
+    """The places of both sides of each fold."""
+    for learned, measured in fold_sides(Whole(groups), folds, seed=seed, by=by):
+        yield learned.holds(groups.candidates), measured.holds(groups.candidates)
