@@ -108,17 +108,15 @@ def run(
     on_progress: OnProgress = silent,
     resume: Progress | None = None,
     shared: Features | None = None,
-    given: Mapping[str, TableRows] | None = None,
 ) -> RunResult:
     """Learn from the training samples, rank the test samples, evaluate.
 
-    The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made;
-    `given` are rows that stand for the files of train, valid or test.
+    The training goes on from `resume`; `shared` is what other runs of the same data and features have read and made.
     """
     if shared is not None:
         return learn(config, features_of(config, shared), on_progress=on_progress, resume=resume)
     with work_for(config) as work:
-        features = features_of(config, work=work, given=given, on_progress=on_progress)
+        features = features_of(config, work=work, on_progress=on_progress)
         return learn(config, features, on_progress=on_progress, resume=resume)
 
 

@@ -21,7 +21,7 @@ from ltr.features.presets import RECOMMENDED
 from ltr.files.directory_lock import locked
 from ltr.files.output_replacement import new_directory
 from ltr.files.path_arguments import AnyPath
-from ltr.flow import RunResult, features_of, learn, run, work_for
+from ltr.flow import RunResult, features_of, learn, work_for
 from ltr.progress import OnProgress, silent
 from ltr.read import reads_directory
 from ltr.results.queries import hash_texts, without_texts
@@ -85,7 +85,9 @@ def train(
     }
     config = checked(Document("ltr.train", document, {}))
     if out is None:
-        return run(config, on_progress=on_progress, given=given)
+        with work_for(config) as work:
+            made = features_of(config, work=work, given=given, on_progress=on_progress)
+            return learn(config, made, on_progress=on_progress)
     finished = run_and_save(config, out, overwrite=overwrite, on_progress=on_progress, given=given)
     return cast("RunResult", finished.result)  # without resume every run is made
 
