@@ -6,11 +6,11 @@ import pytest
 from ltr import feature, read_groups
 from ltr.data.groups import select
 from ltr.data.shards import Whole
-from ltr.data.splits import hash_blocks
+from ltr.data.splits import CROSS_FITTED, hash_blocks
 from ltr.encoders.registry import ENCODERS
 from ltr.errors import DataError, RunError, UsageError
 from ltr.features import crossfit, learned_states
-from ltr.features.crossfit import FOLDS, fit_features
+from ltr.features.crossfit import fit_features
 from ltr.features.presets import SPECIFICATION
 from ltr.features.registry import FEATURES, FeatureConfig
 from ltr.features.row_queries import RowTexts, row_queries
@@ -41,7 +41,7 @@ def cross_fitted(groups):
 
 def fold_of(line):
     """The fold of a line's trace."""
-    return hash_blocks([line["trace_id"]], FOLDS)[0]
+    return hash_blocks([line["trace_id"]], CROSS_FITTED)[0]
 
 
 @pytest.mark.parametrize("traces", [20, 40])

@@ -16,6 +16,8 @@ from ltr.engines.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError, count
 
 TRACE, TIME = "trace", "time"
+CROSS_FITTED = 10  # folds
+FEWEST_TRACES = 20  # below: a fold for each trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +111,26 @@ def hash_blocks(names: Iterable[str], blocks: int, salt: bytes = b"") -> IntArra
     """
     digests = (hashlib.blake2b(name.encode(), digest_size=8, salt=salt).digest() for name in names)
     return np.array([int.from_bytes(digest, "little") % blocks for digest in digests], dtype=np.int64)
+
+
+def hash_folds(keys: Hashes, side: Side | None = None) -> IntArray:
+    """Deal the traces of a side, given by hashes, into the folds of cross-fitting; those of other sides get -1.
+
+    The hash alone says the fold, so that neither order nor shards move it; of few traces each is a fold.
+
+    >>> hash_folds(np.arange(20, 44, 2, dtype=np.uint64))
+    array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11])
+    >>> hash_folds(np.arange(20, 64, 2, dtype=np.uint64))[:7]
+    array([0, 1, 2, 3, 4, 0, 1])
+    """
+    inside = np.arange(len(keys))
+    if side is not None:
+        inside = np.flatnonzero(np.isin(side.dealt.of_traces(keys), side.blocks))
+    folds = np.full(len(keys), -1)
+    folds[inside] = np.arange(len(inside))
+    if len(inside) >= FEWEST_TRACES:
+        folds[inside] = np.unique(keys[inside] % np.uint64(CROSS_FITTED), return_inverse=True)[1]
+    return folds
 
 
 def in_turn(first: Hashes, then: Hashes, blocks: int) -> Dealt:

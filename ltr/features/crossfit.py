@@ -16,7 +16,7 @@ from ltr.arrays import FloatArray, IntArray, State
 from ltr.data.candidates import Candidates
 from ltr.data.groups import Groups, select
 from ltr.data.shards import Shards, Whole, changed
-from ltr.data.splits import Dealt, Side
+from ltr.data.splits import Dealt, Side, hash_folds
 from ltr.data.text_hashes import Hashes, hashed
 from ltr.encoders.cached_encoder import CachedEncoder
 from ltr.encoders.protocol import CountingKind, Encoder
@@ -52,8 +52,6 @@ from ltr.files.mergeable_tables import Merging, Part, all_merged, merged, merges
 from ltr.files.shared_state_files import StoredState
 from ltr.logs import LOG, stage
 
-FOLDS = 10
-FEWEST_TRACES = 20  # below: a fold for each trace
 IN_MEMORY = 4 << 20  # bytes of a table of many shards: some five of each fold grow with the data
 NOTHING = np.empty(0, dtype=np.int64)
 By = Callable[[Candidates, State], FloatArray]  # what reads a state, where the column of its feature does not
@@ -110,7 +108,7 @@ class CrossFitting:
         self._encoder = fitted_encoder(encoder, shards, engine)
         LOG.info(f"encoder {self._encoder.name}, revision {self._encoder.revision}")
         keys = np.concatenate(list(engine.map(partial(_trace_keys, shards), range(len(shards)))))
-        of_traces = np.column_stack([_folds(keys, choice) for choice in choices])  # -1: not in the choice
+        of_traces = np.column_stack([hash_folds(keys, choice) for choice in choices])  # -1: not in the choice
         self._of_cells, cell_of_trace = np.unique(of_traces, axis=0, return_inverse=True)
         self.folds = [Dealt.of(keys, column) for column in of_traces.T]
         learning = tuple(config for config in configs if FEATURES[config.name].learner)
@@ -435,18 +433,6 @@ def _by(by: By, config: FeatureConfig, candidates: Candidates, rest: State) -> F
 
 def _trace_keys(shards: Shards, number: int) -> Hashes:
     return hashed(shards[number].candidates.trace_ids)
-
-
-def _folds(keys: Hashes, choice: Side | None) -> IntArray:
-    """The fold of each trace in a choice: of a hash of its id, or where there are few traces each is one; else -1."""
-    inside = np.arange(len(keys))
-    if choice is not None:
-        inside = np.flatnonzero(np.isin(choice.dealt.of_traces(keys), choice.blocks))
-    folds = np.full(len(keys), -1)
-    folds[inside] = np.arange(len(inside))
-    if len(inside) >= FEWEST_TRACES:
-        folds[inside] = np.unique(keys[inside] % np.uint64(FOLDS), return_inverse=True)[1]
-    return folds
 
 
 def _counters(configs: Sequence[FeatureConfig]) -> Iterator[tuple[object, FeatureConfig]]:
