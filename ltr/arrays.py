@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ltr.errors import ArrayError
+from ltr.errors import ArrayError, DataError
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -175,6 +175,18 @@ def group_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
     return np.add.reduceat(values, offsets[:-1], dtype=np.float64)
 
 
+def linear_scores(phi: FloatArray, w: FloatArray) -> FloatArray:
+    """Return the score of each candidate: s_i = sum_j w_j * phi_ij.
+
+    Not phi @ w: a BLAS kernel may round a row by its place in the matrix, and equal rows must tie.
+
+    >>> linear_scores(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
+    array([21., 43.])
+    """
+    summed: FloatArray = np.einsum("ij,j->i", phi, w)
+    return summed
+
+
 def code_sums(codes: IntArray, values: FloatArray, length: int) -> FloatArray:
     """Sum of the values of each code 0 .. length - 1, added in their order.
 
@@ -203,6 +215,39 @@ def distinct(codes: IntArray) -> tuple[IntArray, IntArray]:
     which = np.empty_like(place)
     which[place] = np.cumsum(is_first) - 1
     return place[is_first], which
+
+
+def recoded(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """The codes renumbered in order of first appearance, and the old code of each new one.
+
+    >>> recoded(np.array([7, 3, 7]))
+    (array([0, 1, 0]), array([7, 3]))
+    """
+    first, which = distinct(codes)
+    order = np.argsort(first)
+    renumbered = np.empty_like(order)
+    renumbered[order] = np.arange(len(order))
+    return renumbered[which], codes[first[order]]
+
+
+class Codes(dict[Any, int]):
+    """Codes of texts and other keys: whole numbers from 0, in order of first appearance.
+
+    >>> codes = Codes()
+    >>> codes["b"], codes["a"], codes["b"]
+    (0, 1, 0)
+    """
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = code = len(self)
+        return code
+
+
+def checked_codes(codes: Array, length: int, table: Sequence[object]) -> IntArray:
+    """Return the codes, so many places in the table; an error of any kind where they do not fit."""
+    if codes.shape != (length,) or codes.dtype.kind != "i" or not 0 <= codes.min() <= codes.max() < len(table):
+        raise DataError(f"{length} places in a table of {len(table)} are needed")
+    return codes.astype(np.int64)
 
 
 def run_starts(codes: IntArray) -> IntArray:
@@ -355,3 +400,42 @@ def means(lists: Ragged, values: FloatArray) -> FloatArray:
     array([1.5, 0. ])
     """
     return code_sums(lists.owners, values, len(lists.lengths)) / np.maximum(lists.lengths, 1)
+
+
+def pack_texts(texts: Sequence[str]) -> tuple[Array, Array]:
+    """Return texts as UTF-8 bytes one after the other, and where each ends.
+
+    >>> content, ends = pack_texts(["ab", "", "c"])
+    >>> content.tobytes(), ends.tolist()
+    (b'abc', [2, 2, 3])
+    """
+    joined = "".join(texts)
+    lengths = map(len, texts if joined.isascii() else map(str.encode, texts))  # in ASCII a character is a byte
+    return np.frombuffer(joined.encode(), dtype=np.uint8), np.cumsum([*lengths], dtype=np.int64)
+
+
+def unpack_texts(content: Array, ends: Array) -> tuple[str, ...]:
+    """Return the texts of `pack_texts`; a ValueError when content and ends do not fit.
+
+    >>> unpack_texts(*pack_texts(["ab", "", "c"]))
+    ('ab', '', 'c')
+    """
+    joined, starts = content.tobytes(), [0, *ends.tolist()]
+    if starts[-1] != len(joined) or any(first > last for first, last in zip(starts, starts[1:], strict=False)):
+        raise ValueError("texts and their ends do not fit")
+    return tuple(joined[first:last].decode() for first, last in zip(starts, starts[1:], strict=False))
+
+
+def spelled(texts: Sequence[str]) -> Ragged:
+    """Return texts as lists of their bytes.
+
+    >>> texts_of(spelled(["ab", ""]))
+    ('ab', '')
+    """
+    content, ends = pack_texts(texts)
+    return Ragged(np.concatenate(([0], ends)), content)
+
+
+def texts_of(column: Ragged) -> tuple[str, ...]:
+    """Return the texts of `spelled`."""
+    return unpack_texts(column.codes, column.starts[1:])

@@ -10,39 +10,40 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
+from ltr.catalogues import ToolCatalogue, read_tools, united
 from ltr.columns import Features, Work, count_traces, narrowed
-from ltr.config.run import RunConfig, encoder_name, listed_features
-from ltr.data.candidates import Past
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.distinct_tools import first_texts, united
-from ltr.data.groups import Groups
-from ltr.data.previous_tools import past_of
-from ltr.data.schema import Kind
-from ltr.data.shards import Shards, changed, picked
-from ltr.data.splits import Side, trace_ranks
-from ltr.data.text_hashes import Hashes
+from ltr.config import RunConfig
 from ltr.errors import DataError, RunError, UsageError, count
-from ltr.evaluation.evaluate import evaluate
-from ltr.evaluation.metrics.ranking_measures import MAP, MRR, TOP1
-from ltr.evaluation.ranking import rank
-from ltr.features.presets import ALL, FIRST, MORE, PAST, RECOMMENDED, SINGLES
-from ltr.features.prior_weights import prior_of
+from ltr.evaluation import MAP, MRR, TOP1, evaluate, rank
+from ltr.features import RECOMMENDED, Presets, prior_of
+from ltr.hashes import Hashes
 from ltr.logs import stage
 from ltr.progress import OnProgress, Step, silent
-from ltr.serving.shortlist import MOST_SCORED
+from ltr.records.training import AlternativeRecord, RecommendedChoiceRecord
+from ltr.samples import Groups, Kind, Past, Shards
+from ltr.serving import MOST_SCORED
+from ltr.splits import Side, trace_ranks
 from ltr.steps.catalogue import is_short, on_all_tools
 from ltr.steps.negatives import DRAWN, MOST_WHOLE, WHOLE, draw_negatives
 from ltr.steps.past import both_pasts
-from ltr.storage.training_record import AlternativeRecord, RecommendedChoiceRecord
-from ltr.training.config import COLUMNS, KNOTS, L2, PRODUCTS, TrainConfig
-from ltr.training.feature_products import MOST_FEATURES
-from ltr.training.group_losses import group_losses
-from ltr.training.l2_path import optima_along
-from ltr.training.nonlinear_terms import Terms, terms_of
-from ltr.training.one_standard_error import MeanDifference
-from ltr.training.significant_gain_rule import FoldResults, Level, climbed
-from ltr.training.standard_errors import NORMAL_95
-from ltr.training.trainable import Designs
+from ltr.training import (
+    COLUMNS,
+    KNOTS,
+    L2,
+    NORMAL_95,
+    PRODUCTS,
+    Designs,
+    FoldResults,
+    Level,
+    MeanDifference,
+    Products,
+    Terms,
+    TrainConfig,
+    climbed,
+    group_losses,
+    optima_along,
+    terms_of,
+)
 
 CURVES = 7  # knots
 ROWS = 1 << 15  # candidates of a fold's groups on the lists that will be served
@@ -99,10 +100,11 @@ def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple
     >>> [alternative.columns for alternative in alternatives(config, "tool", ["tool.proto", "tool.ridge", "mine"])]
     [('tool.proto',), ('tool.ridge',), ('tool.proto', 'tool.ridge', 'mine'), ('mine',)]
     """
-    names, past = tuple(names), tuple(name for name in PAST if name in names)
-    sets = (*((name,) for name in SINGLES[kind]), FIRST[kind], (*FIRST[kind], *past), ALL[kind])
+    names, past = tuple(names), tuple(name for name in Presets.PAST if name in names)
+    first, singles = Presets.FIRST[kind], ((name,) for name in Presets.SINGLES[kind])
+    sets = (*singles, first, (*first, *past), Presets.ALL[kind])
     sets = tuple(dict.fromkeys(sets)) if COLUMNS in config.choose else ()
-    recommended = tuple(name for name in names if not (sets and name in MORE[kind]))
+    recommended = tuple(name for name in names if not (sets and name in Presets.MORE[kind]))
     strength, strengths = (STRENGTH, STRENGTHS) if L2 in config.choose else (None, (None,))
     plain = Shape(0 if KNOTS in config.choose else config.knots, config.products and PRODUCTS not in config.choose)
     knots = CURVES if KNOTS in config.choose else config.knots
@@ -116,7 +118,10 @@ def alternatives(config: TrainConfig, kind: Kind, names: Sequence[str]) -> tuple
     usual = {way.columns for way in fewer}
     others = [(name,) for name in names if sets and (name,) not in {*usual, recommended}]
     rich = dict.fromkeys(
-        (columns, Shape(number, plain.products or (PRODUCTS in config.choose and 1 < len(columns) <= MOST_FEATURES)))
+        (
+            columns,
+            Shape(number, plain.products or (PRODUCTS in config.choose and 1 < len(columns) <= Products.MOST_FEATURES)),
+        )
         for columns, number in ((recommended, plain.knots), (recommended, knots), (names, knots))
     )
     rich.pop((recommended, plain), None)
@@ -222,10 +227,10 @@ def _seen(config: RunConfig, groups: Groups) -> _Seen:
         candidates.traces,
         len(candidates.trace_ids),
         trace_ranks(candidates.trace_ids, config.seed)[candidates.traces],
-        first_texts(candidates) if candidates.kind == "tool" else None,
+        candidates.first_texts() if candidates.kind == "tool" else None,
         bool(candidates.is_logged.all()),
         candidates.features is not None,
-        past_of(candidates),
+        candidates.known_past,
     )
 
 
@@ -292,16 +297,16 @@ def _fold(
     """Both sides of a fold with their columns."""
     work, shards = features.work, features.samples
     learned, outside = sides[number]
-    held, (places, counts) = changed(shards, outside), overview.holds(outside, shards, work)
+    held, (places, counts) = shards.changed(outside), overview.holds(outside, shards, work)
     judged = places
     if tools := catalogue_of_drawn(overview):
         chosen = _first_traces(overview.ranks[places], max(DRAWN_ROWS // len(tools), 1))
-        judged, held = places[chosen], changed(picked(held, chosen, counts), partial(on_all_tools, tools=tools))
+        judged, held = places[chosen], held.picked(chosen, counts).changed(partial(on_all_tools, tools=tools))
     has_others = any(alternative.level == Level.OTHER for alternative in listed)
     asked, wider = served_lists(config, overview, held, places, counts) if has_others else (NO_PLACES, None)
     prepared, *designs = features.choosing_fold(number, sides, held, *([wider] if wider else []))
     served = Judges(places[asked], (designs[1],)) if wider else None
-    traces = sum(work.map_shards(count_traces, changed(shards, learned)))
+    traces = sum(work.map_shards(count_traces, shards.changed(learned)))
     if overview.past != "labels":
         return FoldToJudge(prepared.designs, prepared.names, traces, Judges(judged, (designs[0],)), served)
     settings = default_of(listed).trained(config.train, traces)
@@ -385,8 +390,8 @@ def served_lists(
     if len(tools) > MOST_WHOLE:
         longest = DRAWN + int(np.concatenate(overview.sizes)[places].max())
     asked = np.unique(np.linspace(0, number - 1, min(number, max(ROWS // longest, 1))).astype(np.int64))
-    options: dict[str, Any] = {"tools": tools, "asked": WHOLE, "encoder": encoder_name(config), "seed": config.seed}
-    return asked, changed(picked(held, asked, counts), partial(draw_negatives, **options))
+    options: dict[str, Any] = {"tools": tools, "asked": WHOLE, "encoder": config.encoder_name, "seed": config.seed}
+    return asked, held.picked(asked, counts).changed(partial(draw_negatives, **options))
 
 
 def catalogue_of_drawn(overview: Overview) -> ToolCatalogue | None:
@@ -483,8 +488,8 @@ def _chosen(
     prepared, train = features.training(), alternative.trained(config.train, traces)
     places = [prepared.names.index(name) for name in alternative.columns]
     fitted = prepared.only(places).features
-    config = replace(config, train=train, features=listed_features(fitted.configs) if fitted else config.features)
-    return Chosen(config, features.narrowed(config, places), record)
+    named = config.with_columns(fitted.configs) if fitted else config
+    return Chosen(replace(named, train=train), features.narrowed(config, places), record)
 
 
 def _interval(lead: MeanDifference) -> tuple[float, float | None, float | None]:

@@ -10,30 +10,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.config.run import RunConfig, encoder_name, feature_configs
-from ltr.configtext.yaml_and_schema_output import plain_values
-from ltr.data.candidates import Candidates
-from ltr.data.groups import Groups, without_numbers
-from ltr.data.previous_tools import past_of
-from ltr.data.schema import Kind
-from ltr.data.shards import Shards, Whole, changed
-from ltr.data.source_files import SourceFile
-from ltr.data.splits import TIME, Side, fold_sides
-from ltr.data.supplied_feature_names import refuse_other_columns
-from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.config import RunConfig, plain_values
+from ltr.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, UsageError, count
-from ltr.features.crossfit import CrossFit, CrossFitting
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.learned_states import OnStep
-from ltr.features.presets import RECOMMENDED
-from ltr.features.registry import FeatureConfig
-from ltr.features.tool_popularity import strength_by_moments
+from ltr.features import RECOMMENDED, CrossFit, CrossFitting, FeatureConfig, FittedFeatures, strength_by_moments
+from ltr.featurized import ColumnShards, StoredDesigns, design_of, only_columns
 from ltr.logs import stage
 from ltr.progress import OnProgress, Step, silent
-from ltr.storage.designs import StoredDesigns, design_of, only_columns, write_design
-from ltr.storage.sharded_columns import ColumnShards
-from ltr.training.config import COLUMNS
-from ltr.training.trainable import Designs
+from ltr.samples import Candidates, Groups, Kind, Shards, SourceFile, Whole, refuse_other_columns
+from ltr.splits import TIME, Side, fold_sides
+from ltr.training import COLUMNS, Designs
 
 FOLDS = 5  # that choose settings
 MOST_KEPT = 1 << 28  # bytes of the columns of folds in memory; beyond, each run makes them anew
@@ -73,7 +59,7 @@ class Data:
     def samples(self) -> Shards | None:
         """The training groups for whatever is fitted anew on a part of them; None: they bear columns that stay."""
         if self.columns is not None:
-            return None if self.is_applied else changed(self.train, without_numbers)
+            return None if self.is_applied else self.train.changed(Groups.without_numbers)
         is_ready = isinstance(self.train, Whole) and self.train.groups.candidates.features is not None
         return None if is_ready and self.state is not None else self.train
 
@@ -121,7 +107,7 @@ def _of_shard(function: Callable[[Groups], Result], shards: Shards, number: int)
 
 def _write(shards: Shards, columns_of: ColumnsOf, folder: Path, number: int) -> str:
     groups, name = shards[number], f"part-{number:05}.npz"
-    write_design(folder / name, design_of(groups, columns_of(groups)))
+    StoredDesigns.write(folder / name, design_of(groups, columns_of(groups)))
     return name
 
 
@@ -246,14 +232,14 @@ class Choices:
         self._config, self._fitting = config, None
         if shards[0].candidates.features is None:
             configs, self._warnings = _features(config, shards, features)
-            encoder = encoder_name(config) if features is None else features.encoder.name
+            encoder = config.encoder_name if features is None else features.encoder.name
             self._fitting = CrossFitting(configs, shards, encoder, sides, engine=work.engine)
             self._names = tuple(column.name for column in configs)
 
     def prepared(self, choice: int = 0, on_progress: OnProgress = silent) -> Prepared:
         """Return a choice with its columns."""
         side = self.sides[choice]
-        shards = self._shards if side is None else changed(self._shards, side)
+        shards = self._shards if side is None else self._shards.changed(side)
         if self._fitting is None:
             names = self._shards[0].candidates.feature_names
             given_designs = self._work.designs(shards, _given, len(names))
@@ -306,7 +292,7 @@ def prepare(config: RunConfig, data: Data, work: Work = IN_MEMORY, on_progress: 
         candidates = data.train[0].candidates
         names, traces = candidates.feature_names, len(candidates.trace_ids)
         designs = work.designs(data.train, _given, len(names))
-    refuse_other_features(config, feature_configs(config, data.kind, traces)[0], names)
+    refuse_other_features(config, config.columns(data.kind, traces)[0], names)
     return Prepared(data.kind, data.train, designs, names, data.state, is_given=True, work=work)
 
 
@@ -318,11 +304,11 @@ def _features(
         return fitted.configs, ()
     candidates = shards[0].candidates
     traces = sum(count_traces(shards[number]) for number in range(len(shards)))
-    has_past = candidates.kind == "tool" and past_of(candidates) is not None
-    return feature_configs(config, candidates.kind, traces, has_past=has_past)
+    has_past = candidates.kind == "tool" and candidates.known_past is not None
+    return config.columns(candidates.kind, traces, has_past=has_past)
 
 
-def _steps(on_progress: OnProgress, parts: int = 1) -> OnStep:
+def _steps(on_progress: OnProgress, parts: int = 1) -> Callable[[int, int], object]:
     return lambda done, of: on_progress(Step("featurising", done, parts * of))
 
 
@@ -367,7 +353,7 @@ class Features:
         if self._training is None:
             if self.data.like is not None:
                 traces = sum(self.work.map_shards(count_traces, self.data.train))
-                named, _ = feature_configs(self.config, self.data.kind, traces)
+                named, _ = self.config.columns(self.data.kind, traces)
                 refuse_other_features(self.config, named, self.data.like.names)
             if self.config.train.choose and self.data.train[0].candidates.features is None:
                 try:
@@ -413,7 +399,7 @@ class Features:
         """Return both sides of a fold with columns of nothing but what it learns from, by its number of so many."""
         if place not in self._folds:
             shards = self.foldable()
-            learned, held = (changed(shards, side) for side in sides)
+            learned, held = (shards.changed(side) for side in sides)
             prepared = Choices(self.config, learned, (None,), self.work, self.fitted).prepared()
             columns = prepared, prepared.designs_of(held)
             kept = (*self._folds.values(), columns)

@@ -1,11 +1,8 @@
 """The whole flow, once: samples -> columns -> what folds choose -> w -> steps -> ranking -> metrics. Read it first."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import add
 from typing import Any
 
 import msgspec
@@ -14,62 +11,44 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.choose import choose
 from ltr.columns import IN_MEMORY, Data, Features, Prepared, Work, clusters_of, columns_key, data_key
-from ltr.config.run import RunConfig, listed_features
-from ltr.data.candidates import Past
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.data_frame_rows import TableRows
-from ltr.data.distinct_tools import first_texts, united
-from ltr.data.groups import Groups, without_numbers
-from ltr.data.previous_tools import past_of
-from ltr.data.schema import Kind
-from ltr.data.shards import Shards, Whole, changed
-from ltr.data.tool_texts import ToolText
-from ltr.encoders.protocol import Encoder
-from ltr.encoders.registry import AUTO
-from ltr.engines.config import EngineConfig
-from ltr.engines.open_engine import open_engine
-from ltr.errors import DataError, UsageError
-from ltr.evaluation.baselines import alone, best_of
-from ltr.evaluation.best_single_feature import BestFeature
-from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
-from ltr.evaluation.metrics.registry import all_named
-from ltr.evaluation.sums import added
-from ltr.features.corrections import Rarity
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.prior_weights import prior_of
-from ltr.features.registry import FEATURES
-from ltr.files.path_arguments import AnyPath
-from ltr.files.temporary_directory import temporary_directory
+from ltr.config import RunConfig
+from ltr.doubts import candidate_warnings
+from ltr.encoders import AUTO
+from ltr.engine import EngineConfig, open_engine
+from ltr.errors import UsageError
+from ltr.evaluation import all_named
+from ltr.features import FEATURES, FittedFeatures, Rarity, prior_of
 from ltr.folds import Settled, choice_warnings, cross_validate, judging_rules, settled
 from ltr.logs import stage
-from ltr.measuring import Wanted, evaluate_router
+from ltr.paths import AnyPath
 from ltr.progress import OnProgress, Step, silent
 from ltr.read import read_data, reads_directory
-from ltr.reporting.abstention_section import broken_promise
-from ltr.results.evaluated import Evaluated
-from ltr.results.record import with_folds
-from ltr.results.tools import answer_marks
-from ltr.results.untrained import baselines_record, top1_sums, uses_of, wrong_first
-from ltr.serving.candidate_warnings import candidate_warnings
-from ltr.serving.correction_term import corrected
-from ltr.serving.router import Router
-from ltr.serving.training_trace_marks import MOST_MARKS, trace_marks
+from ltr.records.abstain import broken_promise
+from ltr.records.training import RecommendedChoiceRecord, TrainingRecord, training_record
+from ltr.results import Evaluated, Wanted, evaluate_router, untrained
+from ltr.runs import Learned
+from ltr.samples import Groups, Kind, Past, Shards, TableRows, Whole
+from ltr.serving import Router
 from ltr.steps import abstain, none
 from ltr.steps.heldout import Held
-from ltr.steps.negatives import count_uncorrected, uncorrected_warnings
+from ltr.steps.negatives import uncorrected_warnings
 from ltr.steps.newcomers import newcomer_columns, with_newcomers
 from ltr.steps.past import designs_to_learn
-from ltr.storage.training_groups import Learned
-from ltr.storage.training_record import BaselinesRecord, RecommendedChoiceRecord, TrainingRecord, training_record
-from ltr.training.config import L2, TrainConfig
-from ltr.training.diagnosis import Diagnosis, diagnose_designs
-from ltr.training.epochs_and_progress import OnEpoch, Progress
-from ltr.training.fit import fit_designs
-from ltr.training.model import Model
-from ltr.training.nonlinear_terms import SAMPLED_TERMS
-from ltr.training.trainable import Designs, extent_of
-from ltr.training.validation_metric import Validation
+from ltr.temporary import temporary_directory
+from ltr.training import (
+    L2,
+    Designs,
+    Diagnosis,
+    Model,
+    OnEpoch,
+    Progress,
+    Terms,
+    TrainConfig,
+    Validation,
+    diagnose,
+    extent_of,
+    fit_designs,
+)
 
 OTHER_ORDER = (
     "descent goes through a directory of columns part by part, and not by the first line of each query: another order "
@@ -191,7 +170,7 @@ def learn(
         *data.warnings,
         *_of_held(router, data),
         *([] if isinstance(data.train, Whole) else uncorrected_warnings(marks.uncorrected, marks.groups)),
-        *([SAMPLED_TERMS] if model.terms.are_sampled else ()),
+        *([Terms.SAMPLED_NOTE] if model.terms.are_sampled else ()),
         *([OTHER_ORDER] if settings.train.trainer == "descent" and not isinstance(prepared.designs, tuple) else ()),
         *choice_warnings(config, settings, folds, model.training.watched),
         *prepared.warnings,
@@ -202,7 +181,7 @@ def learn(
         router=router,
         model=model,
         data=data,
-        measured=with_folds(measured, folds),
+        measured=measured.with_folds(folds),
         warnings=tuple(dict.fromkeys(warnings)),
         auto_encoder=_auto_encoder(config, prepared),
         learned=learned,
@@ -234,9 +213,7 @@ def fitted(
         model = fit_designs(designs, train, prior=prior, valid=valid, on_epoch=on_epoch, progress=resume, engine=engine)
     with stage("diagnosis"):
         clusters, names = clusters_of(designs), prepared.names
-        return model, diagnose_designs(
-            designs, train, model, prior=prior, clusters=clusters, names=names, engine=engine
-        )
+        return model, diagnose(designs, train, model, prior=prior, clusters=clusters, names=names, engine=engine)
 
 
 def _epoch_steps(train: TrainConfig, on_progress: OnProgress) -> OnEpoch:
@@ -267,7 +244,7 @@ def with_corrections(router: Router, data: Data) -> tuple[Router, Learned | None
     samples, outcomes = data.told
     has_layer = router.kind == "tool"
     rarity = Rarity.of(samples.candidates, router.features.encoder) if has_layer else Rarity.flat()
-    return corrected(router, outcomes, rarity), Learned(rarity, samples, outcomes)
+    return router.corrected(outcomes, rarity), Learned(rarity, samples, outcomes)
 
 
 def measured_on(
@@ -292,7 +269,7 @@ def measured_on(
     elif data.test is None:
         shards = Bearing(shards, designs, router.names)
     elif shards[0].candidates.feature_names != router.names:
-        shards = changed(shards, without_numbers)
+        shards = shards.changed(Groups.without_numbers)
     is_test = data.test is not None
 
     def best_column(asked: Groups) -> FloatArray:
@@ -315,7 +292,7 @@ def _with_added(router: Router, phi: FloatArray, groups: Groups) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bearing:
+class Bearing(Shards):
     """Training groups in shards that bear their cross-fitted columns, which know nothing of their own traces."""
 
     shards: Shards
@@ -334,120 +311,8 @@ class Bearing:
         if groups.candidates.feature_names == self.names:
             return groups
         phi = np.column_stack([np.asarray(designs[number].phi) for designs in self.designs])
-        plain = without_numbers(groups)
+        plain = groups.without_numbers()
         return replace(plain, candidates=replace(plain.candidates, features=phi, feature_names=self.names))
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """What a model keeps of the groups that it learned from, and its tools."""
-
-    traces: list[str]
-    answers: set[str]
-    past: Past | None
-    tools: dict[str, ToolText]  # as the first group has them
-    uncorrected: int  # groups whose drawn rows get no offset
-    groups: int
-    num_none: int  # others, for which none is right
-
-    @classmethod
-    def of(cls, groups: Groups) -> "Marks":
-        """Return those of a shard."""
-        candidates = groups.candidates
-        return cls(
-            trace_marks(candidates)[:MOST_MARKS],
-            set(answer_marks(groups)),
-            past_of(candidates),
-            first_texts(candidates) if candidates.kind == "tool" else {},
-            count_uncorrected(groups),
-            len(groups.offsets) - 1,
-            groups.num_none,
-        )
-
-    def __add__(self, more: "Marks") -> "Marks":
-        """Return those of both; a tool has the text of the first."""
-        return Marks(
-            sorted([*self.traces, *more.traces])[:MOST_MARKS],
-            self.answers | more.answers,
-            self.past or more.past,
-            united([self.tools, more.tools]),
-            self.uncorrected + more.uncorrected,
-            self.groups + more.groups,
-            self.num_none + more.num_none,
-        )
-
-    def put_into(self, training: TrainingRecord) -> TrainingRecord:
-        """Return the record of the training with the marks."""
-        answers = sorted(self.answers)
-        return msgspec.structs.replace(training, traces=self.traces, answers=answers, past=self.past or "")
-
-    def tools_to_rank(self, config: RunConfig, data: Data) -> ToolCatalogue | None:
-        """Return what the router ranks when a query comes alone: the tools of the samples, and all of data.tools."""
-        is_given = data.train[0].candidates.features is not None
-        if data.kind == "graph":
-            return None
-        if config.data.tools is None or is_given:  # columns hold their texts
-            return self.tools
-        return {**self.tools, **read_tools(config.data.tools)}
-
-
-@dataclass(frozen=True, slots=True)
-class Untrained:
-    """How the training groups rank without training."""
-
-    best: BestFeature  # of all columns that were made, also those that folds leave out
-    column: Prepared  # it alone
-    baselines: BaselinesRecord
-    marks: Marks  # seen on the way
-
-    def put_into(self, training: TrainingRecord) -> TrainingRecord:
-        """Return the record of the training with the rankings."""
-        return msgspec.structs.replace(training, best_feature=self.best, baselines=self.baselines)
-
-
-def untrained(prepared: Prepared) -> Untrained:
-    """Return the best single column, and how the training groups rank without training."""
-    shards, designs, engine = prepared.shards, prepared.designs, prepared.work.engine
-    numbers, names = range(len(shards)), prepared.names
-    seen = list(engine.map(partial(_alone, shards, designs, names), numbers))
-    marks, parts = reduce(add, (of for of, _ in seen)), [part for _, part in seen if part is not None]
-    if not parts:
-        raise DataError("no group can train: in every query none is right")
-    by_column = {of: added([alone[of] for alone, _, _ in parts]) for of in parts[0][0]}
-    best = best_of({of: (one.means[MRR] or 0.0, one.means[TOP1] or 0.0) for of, one in by_column.items()})
-    uses, are_wrong_first = sum((uses for _, uses, _ in parts), Counter[str]()), sum(wrong for _, _, wrong in parts)
-    encoder = prepared.features.encoder if prepared.features and isinstance(shards, Whole) else None
-    top1 = partial(_top1, shards, designs, names, encoder, uses)
-    ranked = [of_shard for of_shard in engine.map(top1, numbers) if of_shard is not None]
-    missing = {name: why for _, lacking in ranked for name, why in lacking.items()}
-    sums = {name: added([of[name] for of, _ in ranked]) for name in ranked[0][0] if name not in missing}
-    baselines = baselines_record(sums, missing, uses, are_wrong_first=are_wrong_first)
-    return Untrained(best, prepared.only([names.index(best.name)]), baselines, marks)
-
-
-def _alone(
-    shards: Shards, designs: Designs, names: tuple[str, ...], number: int
-) -> tuple[Marks, tuple[dict[BestFeature, Evaluation], Counter[str], int] | None]:
-    """The marks of a shard, and how each column ranks alone, what was right how often, where a wrong one is first."""
-    groups, phi = shards[number], np.asarray(designs[number].phi)
-    if not len(groups.labels):
-        return Marks.of(groups), None
-    evaluated = {of: one.light() for of, one in alone(names, phi, groups.labels, groups.offsets)}
-    return Marks.of(groups), (evaluated, uses_of(groups), wrong_first(groups))
-
-
-def _top1(
-    shards: Shards,
-    designs: Designs,
-    names: tuple[str, ...],
-    encoder: Encoder | None,
-    uses: Counter[str],
-    number: int,
-) -> tuple[dict[str, Evaluation], dict[str, str]] | None:
-    """The rankings without training of a shard, in a second pass: the first has counted what was used elsewhere."""
-    groups = shards[number]
-    columns = dict(zip(names, np.asarray(designs[number].phi).T, strict=True))
-    return top1_sums(groups, columns, encoder, uses) if len(groups.labels) else None
 
 
 def decided(config: RunConfig, kind: Kind, features: FittedFeatures | None) -> RunConfig:
@@ -459,7 +324,7 @@ def decided(config: RunConfig, kind: Kind, features: FittedFeatures | None) -> R
     config = replace(config, kind=kind, evaluate=replace(config.evaluate, metrics=metrics), engine=EngineConfig())
     if features is None:
         return config
-    return replace(config, features=listed_features(features.configs), encoder=features.encoder.name)
+    return replace(config.with_columns(features.configs), encoder=features.encoder.name)
 
 
 def _auto_encoder(config: RunConfig, prepared: Prepared) -> str:

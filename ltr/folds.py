@@ -13,27 +13,30 @@ import numpy as np
 
 from ltr.arrays import FloatArray, offsets_of
 from ltr.columns import Features, Work
-from ltr.config.run import RunConfig
-from ltr.data.candidates import Past
-from ltr.data.shards import changed
-from ltr.data.splits import TIME, count_earlier, earlier_warnings, fold_sides
-from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.config import RunConfig
+from ltr.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, DivergedError, FileError, UsageError
-from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
-from ltr.evaluation.ranking import Ties, rank
-from ltr.evaluation.sums import added
+from ltr.evaluation import Evaluation, Rules, Ties, evaluate_by, rank
 from ltr.logs import stage
 from ltr.progress import OnProgress, Step, silent
-from ltr.results.fold_results import CrossValidation
-from ltr.results.measuring import rules_up_to
-from ltr.storage.training_record import ChoiceRecord, PenaltyRecord
-from ltr.training.config import LOSS, TrainConfig
-from ltr.training.fit import fit_designs
-from ltr.training.fit_result import Watched
-from ltr.training.l2_path import optima_along
-from ltr.training.nonlinear_terms import Terms, terms_of
-from ltr.training.trainable import Designs, extent_of
-from ltr.training.validation_metric import Validation, sign
+from ltr.records.training import ChoiceRecord, PenaltyRecord
+from ltr.results import CrossValidation, rules_up_to
+from ltr.samples import Past
+from ltr.splits import TIME, count_earlier, earlier_warnings, fold_sides
+from ltr.sums import added
+from ltr.training import (
+    LOSS,
+    Designs,
+    Terms,
+    TrainConfig,
+    Validation,
+    Watched,
+    extent_of,
+    fit_designs,
+    optima_along,
+    sign,
+    terms_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def cross_validate(
         on_progress(Step("folds", number, folds))
         early = 0
         if config.data.split == TIME:
-            early = count_earlier(changed(shards, inside), changed(shards, outside))
+            early = count_earlier(shards.changed(inside), shards.changed(outside))
         with _named(number + 1):
             prepared, held = features.fold((number, folds), (inside, outside))
             ws, terms = path_weights(train, prepared.designs, prior=prior, engine=work.engine)

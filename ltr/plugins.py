@@ -167,6 +167,7 @@ def origin_prefix(function: object) -> str:
 
 def _file(plugin: object) -> str:
     """The file of a function, or of the `__call__` of an object; "" where it is not known."""
+    plugin = inspect.unwrap(plugin) if callable(plugin) else plugin
     function = plugin if hasattr(plugin, "__code__") else vars(type(plugin)).get("__call__")
     return str(getattr(getattr(function, "__code__", None), "co_filename", ""))
 

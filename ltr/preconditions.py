@@ -1,10 +1,9 @@
 """What a run cannot do, said before anything is made."""
 
-from ltr.config.none_and_abstain import RULES
-from ltr.config.run import RunConfig
-from ltr.data.shards import Shards
+from ltr.config import RunConfig
 from ltr.errors import DataError, UsageError, count
-from ltr.evaluation.abstention_threshold import fewest_traces
+from ltr.evaluation import fewest_traces
+from ltr.samples import Shards
 
 
 def refuse_unreadable(config: RunConfig) -> None:
@@ -34,8 +33,9 @@ def refuse_no_answers(config: RunConfig, train: Shards, calibrate: Shards | None
             'none: no training query says that none is right ({"none": true} with label 1); '
             "--none-from removed:0.2 learns from copies without their right candidates"
         )
-    if config.abstain.chosen and calibrate is not None:
-        refuse_few_traces(calibrate, *config.abstain.chosen)
+    rule, level = config.abstain.chosen or ("", 0.0)
+    if rule == config.abstain.RISK and calibrate is not None:
+        refuse_few_traces(calibrate, level)
 
 
 def knows_none(shards: Shards) -> bool:
@@ -43,11 +43,11 @@ def knows_none(shards: Shards) -> bool:
     return any(shards[number].none_groups is not None for number in range(len(shards)))
 
 
-def refuse_few_traces(shards: Shards, rule: str, level: float) -> None:
+def refuse_few_traces(shards: Shards, level: float) -> None:
     """Raise for calibration data with which no threshold keeps the risk."""
     traces = sum(len(shards[number].candidates.trace_ids) for number in range(len(shards)))
     least = fewest_traces(level)
-    if rule == RULES[0] and traces < least:
+    if traces < least:
         raise UsageError(
             f"abstain risk={level:g} needs at least {count(least, 'calibration trace')} (1 / risk - 1); there "
             f"{'is' if traces == 1 else 'are'} {traces:,}: add traces, raise --calibrate, or the risk"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ltr.training.epochs_and_progress import Epoch
+from ltr.training import Epoch
 
 Stage = Literal["importing", "reading", "featurising", "folds", "training", "measuring"]
 

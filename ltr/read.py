@@ -6,28 +6,30 @@ from functools import partial
 from typing import Any
 
 from ltr.arrays import vanishing
-from ltr.audit.checks_before_training import quick_findings
+from ltr.audit import quick_findings
+from ltr.catalogues import ToolCatalogue, read_tools
 from ltr.columns import Data, fitted_on_all
-from ltr.config.run import RunConfig
-from ltr.data.candidates import with_tool_texts
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.config import DataConfig
-from ltr.data.data_frame_rows import TableRows
-from ltr.data.groups import Groups, without_numbers
-from ltr.data.none_of_these_groups import groups_to_learn, none_warnings, without_none
-from ltr.data.outcome_groups import beside, outcomes_apart
-from ltr.data.previous_tools import past_from_labels
-from ltr.data.schema import Kind
-from ltr.data.shards import Shards, Whole, changed, count_groups
-from ltr.data.source_files import SourceFile
-from ltr.data.splits import TIME, count_earlier, earlier_warnings, split_off
-from ltr.engines.engine import IN_PROCESS, Engine
+from ltr.config import RunConfig
+from ltr.engine import IN_PROCESS, Engine
 from ltr.errors import DataError, SampleError
-from ltr.features.fitted_features import FittedFeatures
+from ltr.features import FittedFeatures
+from ltr.featurized import ColumnShards, columns_directory, open_columns, read
 from ltr.preconditions import refuse_no_answers, refuse_unreadable
+from ltr.samples import (
+    DataConfig,
+    Groups,
+    Kind,
+    Shards,
+    SourceFile,
+    TableRows,
+    Whole,
+    beside,
+    none_warnings,
+    outcomes_apart,
+    past_from_labels,
+)
+from ltr.splits import TIME, count_earlier, earlier_warnings, split_off
 from ltr.steps.negatives import count_uncorrected, drawn, uncorrected_warnings
-from ltr.storage.plain_or_featurized_samples import read
-from ltr.storage.sharded_columns import ColumnShards, columns_directory, open_columns
 
 APPLIED = (
     "the features of the training samples were applied (featurize -m), not cross-fitted: if they learned from these "
@@ -68,8 +70,8 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None, *
         if columns.manifest.is_applied:
             raise fitted_on_all(f"{shares[0]} is a share" if shares else "the candidates or their past are to change")
         texts = read_tools(data.tools) if data.tools is not None and kind == "tool" else None
-        train, columns, like, state = changed(columns, partial(_bare, tools=texts)), None, state, None
-        train = train if data.previous is None else changed(train, past_from_labels)
+        train, columns, like, state = columns.changed(partial(_bare, tools=texts)), None, state, None
+        train = train if data.previous is None else train.changed(past_from_labels)
     samples, outcomes = outcomes_apart(train.groups) if isinstance(train, Whole) else (None, None)
     train = train if samples is None else Whole(samples)
     held, of_parts = dict[str, Shards](), {"train": files}
@@ -93,7 +95,7 @@ def read_data(config: RunConfig, given: Mapping[str, TableRows] | None = None, *
     warnings += (APPLIED,) * is_applied
     if data.negatives is not None:
         draw = partial(drawn, config=config)
-        train, held = changed(train, draw), {name: changed(part, draw) for name, part in held.items()}
+        train, held = train.changed(draw), {name: part.changed(draw) for name, part in held.items()}
     told = None
     if isinstance(train, Whole):
         told = train.groups, outcomes
@@ -138,11 +140,11 @@ def _samples(
 
 def _bare(groups: Groups, tools: ToolCatalogue | None) -> Groups:
     """Return the groups of columns as samples are read: without numbers, a tool without a text with the catalogue's."""
-    plain = without_numbers(groups)
+    plain = groups.without_numbers()
     if tools is None:
         return plain
     of_parts = (
-        None if part is None else replace(part, candidates=with_tool_texts(part.candidates, tools))
+        None if part is None else replace(part, candidates=part.candidates.with_texts(tools))
         for part in (plain, plain.none_groups)
     )
     described, none = of_parts
@@ -151,7 +153,7 @@ def _bare(groups: Groups, tools: ToolCatalogue | None) -> Groups:
 
 def answered(shards: Shards) -> Shards:
     """Return the groups for which something offered may be right, and beside them those for which none is."""
-    return changed(shards, without_none if isinstance(shards, Whole) else groups_to_learn)
+    return shards.changed(Groups.without_none if isinstance(shards, Whole) else Groups.to_learn)
 
 
 def _count_traces(shards: Shards) -> int:
@@ -164,7 +166,7 @@ def _warnings(train: Shards, held: Mapping[str, Shards], data: DataConfig) -> tu
     own = train.groups if isinstance(train, Whole) else None
     parts = whole.values() if own is None else (own, *whole.values())
     warnings = list(dict.fromkeys(text for part in parts if (text := part.candidates.repeated)))
-    warnings += none_warnings(whole["valid"], "validation data: ") if "valid" in whole else ()
+    warnings += none_warnings(whole["valid"].num_none, "validation data: ") if "valid" in whole else ()
     if own is not None and own.none_groups is not None:
         warnings += [DRAWN_FOR_THE_REST] if data.negatives is not None else []
         warnings += [NOT_CROSS_FITTED] if own.candidates.features is not None and own.candidates.fit else []
@@ -175,7 +177,7 @@ def _warnings(train: Shards, held: Mapping[str, Shards], data: DataConfig) -> tu
         warnings += [f"{of.code}: validation data: {of.message}" for of in shared if of.code.startswith("overlap")]
     for name, share in (("test", data.test), ("valid", data.valid)):
         if data.split == TIME and isinstance(share, float):  # traces that last stay whole, and may begin before
-            number = count_groups(held[name])
+            number = held[name].count_groups()
             warnings += earlier_warnings(f"data.{name}", count_earlier(train, held[name]), number)
     if own is not None and own.candidates.features is not None and not own.candidates.fit:
         warnings.append(STATELESS)

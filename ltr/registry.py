@@ -2,12 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from ltr.errors import UnknownNameError
 from ltr.plugins import OURS, Source, load_installed, refuse_plugin, source_of
 
 Plugin = TypeVar("Plugin")
+RANGES: dict[str, Callable[[float], bool]] = {  # in which an option of a plug-in may lie
+    "above 0": lambda value: value > 0,
+    "of 0 or more": lambda value: value >= 0,
+    "from 0 to 1": lambda value: 0 <= value <= 1,
+}
+Positive = Annotated[float, "above 0"]
+NotNegative = Annotated[float, "of 0 or more"]
+Rate = Annotated[float, "from 0 to 1"]
 NO_HOMES: Mapping[str, tuple[str, ...]] = {}
 
 

@@ -1,7 +1,7 @@
 """How scripts/bench, scripts/study and scripts/stress run their parts: a module each, in a folder beside this file.
 
-A part has `options(parser)`, which adds what its command line takes, and `main(**options)`, which returns an exit code
-or None. Its docstring is its help, and the first line of it what the list of parts shows.
+A part has `main(**options)`, which returns an exit code or None, and, where it takes any, `options(parser)`, which adds
+them. Its docstring is its help, and the first line of it what the list of parts shows.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def run(family, about, folder, parts):
     module = load(f"{folder}.{name.replace('-', '_')}")
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(f"scripts/{family} {name}", description=module.__doc__, formatter_class=layout)
-    module.options(parser)
+    getattr(module, "options", lambda parser: None)(parser)  # some parts have none
     return module.main(**vars(parser.parse_args(options)))
 
 

@@ -98,7 +98,7 @@ class LetterEncoder:
         return None
 
     def encode(self, texts, role):
-        from ltr.encoders.dense_vectors import Dense  # samples are made without it
+        from ltr.encoders.vectors import Dense  # samples are made without it
 
         self.encoded += texts
         letters = "abcdefghijklmnopqrstuvwxyz"
@@ -109,14 +109,14 @@ class LetterEncoder:
 
 def state_of(config, groups, encoder=None):
     """What one feature learns from the groups."""
-    from ltr.features.learned_states import fit_states
+    from ltr.features import fit_states
 
     return fit_states([config], groups, encoder or LetterEncoder())[0]
 
 
 def column_of(config, candidates, state, encoder=None):
     """The column of one feature."""
-    from ltr.features.fitted_features import FittedFeatures
+    from ltr.features import FittedFeatures
 
     return FittedFeatures(candidates.kind, (config,), (state,), encoder or LetterEncoder())(candidates)[:, 0]
 
@@ -132,8 +132,8 @@ def run_app(app, *arguments):
 
 def side_of(groups, chosen):
     """The side of a dealing that holds the chosen groups, which are all of their traces."""
-    from ltr.data.splits import Dealt, Side
-    from ltr.data.text_hashes import hashed
+    from ltr.hashes import hashed
+    from ltr.splits import Dealt, Side
 
     candidates = groups.candidates
     is_chosen = np.isin(np.arange(len(candidates.trace_ids)), candidates.traces[chosen])
@@ -143,13 +143,13 @@ def side_of(groups, chosen):
 def features_of(groups, config):
     """The columns of a run of the config, of training groups in memory."""
     from ltr.columns import Data, Features
-    from ltr.data.shards import Whole
+    from ltr.samples import Whole
 
     return Features(config, Data(kind=groups.candidates.kind, train=Whole(groups), files={}))
 
 
 def score_offset(groups):
     """What a training adds to the score of each row."""
-    from ltr.storage.designs import design_of
+    from ltr.featurized import design_of
 
     return design_of(groups, np.empty((len(groups.labels), 0))).score_offset

@@ -3,9 +3,9 @@
 import numpy as np
 
 from ltr import Router, RunConfig, TrainConfig, read_groups
-from ltr.evaluation.best_single_feature import BestFeature
-from ltr.measuring import evaluate_router
-from ltr.storage.training_record import TrainingRecord
+from ltr.evaluation import BestFeature
+from ltr.records.training import TrainingRecord
+from ltr.results import evaluate_router
 from tests.made import EvaluateConfig, written
 
 BEST = TrainingRecord(best_feature=BestFeature("x1", 1))

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 import ltr
-from ltr.engines import process_pool
+from ltr.engine import processes
 from tests import contract
 from tests.made import ROWS, Commands, written
 from tests.offline import sitecustomize
@@ -71,12 +71,12 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="session", autouse=True)
 def warm_workers():
-    """Workers start quickly; some of test_process_team.py and those of commands of their own start as for users."""
+    """Workers start quickly; some of test_processes.py and those of commands of their own start as for users."""
     from tests.warm import Warm
 
     context = Warm()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process_pool, "get_context", lambda _: context)
+        patch.setattr(processes, "get_context", lambda _: context)
         yield
 
 
@@ -91,7 +91,7 @@ def trained(request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def two():
     """Two processes that work."""
-    from ltr.engines.local_processes import Local
+    from ltr.engine.processes import Local
 
     with Local(2) as opened:
         yield opened
@@ -100,7 +100,7 @@ def two():
 @pytest.fixture(scope="module")
 def four():
     """Four processes that work."""
-    from ltr.engines.local_processes import Local
+    from ltr.engine.processes import Local
 
     with Local(4) as opened:
         yield opened

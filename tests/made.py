@@ -226,8 +226,23 @@ def close(found, expected, place="", *, rel=1e-7, abs=1e-9):
 
 def fold_indices(groups, folds, *, seed, by):
     """The places of both sides of each fold of groups in memory."""
-    from ltr.data.shards import Whole
-    from ltr.data.splits import fold_sides
+    from ltr.samples import Whole
+    from ltr.splits import fold_sides
 
     for learned, measured in fold_sides(Whole(groups), folds, seed=seed, by=by):
         yield learned.holds(groups.candidates), measured.holds(groups.candidates)
+
+
+def diagnose(phi, labels, offsets, config, model, *, weights=None, score_offset=None, **more):
+    """Diagnose a model of arrays."""
+    from ltr import training
+
+    return training.diagnose((training.Design(phi, labels, offsets, weights, score_offset),), config, model, **more)
+
+
+def exact_path(phi, labels, offsets, config, *, weights=None, score_offset=None, **more):
+    """The optimum of arrays for each l2 of the config, in its order and in the raw scale."""
+    from ltr import training
+
+    designs = (training.Design(phi, labels, offsets, weights, score_offset),)
+    return training.optima_along(designs, training.Terms.of(phi, config), config, **more)

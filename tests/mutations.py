@@ -11,7 +11,7 @@ import numpy as np
 
 from ltr import load
 from ltr.errors import LtrError
-from ltr.files.npz import read_arrays, write_arrays
+from ltr.files import read_arrays, write_arrays
 
 ODD_VALUES = [None, True, -1, 0, 1, 0.5, 1 << 53, 1 << 63, 1e308, "", "x", [], [1], [[]], ["x"], {}, {"a": 1}]
 ODD_VALUES += [{"$array": 3}, {"$array": "nothing"}, {"$array": []}, [-1, -1], {"get_map": [2, 1]}, {"get_map": -1}]

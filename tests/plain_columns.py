@@ -7,19 +7,15 @@ from functools import partial
 import numpy as np
 
 from ltr.arrays import Ragged, code_sums
-from ltr.data.distinct_tools import tools_of_rows
-from ltr.encoders.hashed_ngrams import HashEncoder
-from ltr.encoders.sparse_vectors import sparse_rows
-from ltr.encoders.vectors import stacked_rows, vectors_from
-from ltr.features.clauses import query_clauses
-from ltr.features.feature_context import Context
-from ltr.features.lexicon import Lexicon
-from ltr.features.linear_algebra import product
-from ltr.features.plain_tool_text import distinct_tools, plain_texts
-from ltr.features.row_queries import row_queries
-from ltr.features.text_tables import looked_up, positions, table_texts
-from ltr.features.tool_ridge import query_grams
-from ltr.features.tool_word_overlap import K1, B
+from ltr.encoders import HashEncoder, Sparse, Vectors
+from ltr.features import plain_texts
+from ltr.features.algebra import product
+from ltr.features.protocol import Context
+from ltr.features.ridge import query_grams
+from ltr.features.tables import looked_up, positions, table_texts
+from ltr.features.texts import Lexicon, distinct_tools, query_clauses, row_queries
+from ltr.features.words import K1, B
+from ltr.samples import tools_of_rows
 
 
 def plain_column(name, candidates, state, encoder):
@@ -55,7 +51,7 @@ def proto(candidates, state, context, *, is_whole=False):
     owner = np.concatenate([own_rows, answered])
     rows = np.concatenate([own_rows, len(own_rows) + stored[answered]])
     weights = np.concatenate([np.full(len(own_rows), 3.0), state["lengths"][stored[answered]].astype(float)])
-    vectors = stacked_rows([text_vectors, vectors_from(state["directions"])])
+    vectors = Vectors.stacked([text_vectors, Vectors.restored(state["directions"])])
     prototypes = vectors.sums(owner, rows, weights, len(own_rows)).unit()
     return best_cosines(candidates, context.encoder, prototypes, context, is_whole=is_whole)
 
@@ -86,7 +82,7 @@ def idf(state, lexicon):
 def asked_words(candidates, lexicon, width):
     words = lexicon.words(candidates.query_texts)
     queries, codes, _ = words.counted(len(lexicon))
-    return sparse_rows(queries, codes, np.ones(len(codes)), (len(candidates.query_texts), width))
+    return Sparse.of(queries, codes, np.ones(len(codes)), (len(candidates.query_texts), width))
 
 
 def name(candidates, state, context):
@@ -95,7 +91,7 @@ def name(candidates, state, context):
     weights = idf(state, lexicon)
     owners, codes, _ = names.counted(len(lexicon))
     totals = code_sums(owners, weights[codes], count)
-    shares_of_name = sparse_rows(owners, codes, weights[codes] / totals[owners], (count, len(weights)))
+    shares_of_name = Sparse.of(owners, codes, weights[codes] / totals[owners], (count, len(weights)))
     assert asked.codes.max(initial=0) < len(weights)
     query_of_row = row_queries(candidates)
     shares = shares_of_name.dots(candidates.names, asked_words(candidates, lexicon, len(weights)), query_of_row)
@@ -116,7 +112,7 @@ def bm25(candidates, state, context, *, has_inputs=False):
     weights = idf(state, lexicon)
     lengths = words.lengths / max(state["length"], 1.0)
     gains = weights[codes] * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[owners]))
-    tool_rows = sparse_rows(owners, codes, gains, (len(tools.texts), len(weights)))
+    tool_rows = Sparse.of(owners, codes, gains, (len(tools.texts), len(weights)))
     return tool_rows.dots(tools.codes, asked_words(candidates, lexicon, len(weights)), row_queries(candidates))
 
 
@@ -125,11 +121,11 @@ def answered(candidates, state, context, texts, text_of_pair, names, power):
     codes, texts = lexicon.codes(table_texts(words)), lexicon.words(texts)
     vocabulary = len(lexicon)
     gains = np.log1p(pairs["counts"] / (20 * words["shares"][pairs["words"]]))
-    tool_gains = sparse_rows(pairs["tools"], codes[pairs["words"]], gains, (len(tools["ends"]), vocabulary))
+    tool_gains = Sparse.of(pairs["tools"], codes[pairs["words"]], gains, (len(tools["ends"]), vocabulary))
     constants = np.log(20 / (tools["totals"] + 20))
     lengths = texts.lengths.astype(float)
     owners, codes, times = texts.counted(vocabulary)
-    shares = sparse_rows(owners, codes, times / lengths[owners] ** power, (len(lengths), vocabulary))
+    shares = Sparse.of(owners, codes, times / lengths[owners] ** power, (len(lengths), vocabulary))
     tool_rows, values = positions(table_texts(tools), candidates.name_texts)[names], np.zeros(len(names))
     scored = np.flatnonzero((tool_rows >= 0) & (lengths[text_of_pair] > 0))
     rows, words_of = tool_rows[scored], text_of_pair[scored]
@@ -161,7 +157,7 @@ def weighted(texts, listed, vocabulary):
     columns, owners = place[texts.codes], texts.owners
     numbers, is_listed = 1 / np.sqrt(texts.lengths[owners]), columns >= 0
     shape = (len(texts.lengths), len(listed))
-    return sparse_rows(owners[is_listed], columns[is_listed], numbers[is_listed], shape)
+    return Sparse.of(owners[is_listed], columns[is_listed], numbers[is_listed], shape)
 
 
 def talk(candidates, state, context):
@@ -170,14 +166,14 @@ def talk(candidates, state, context):
     queries, texts = distinct_words(lexicon, candidates.query_texts), distinct_words(lexicon, tools.texts)
     asked, said = (lexicon.codes(table_texts(state[side])) for side in ("asked", "said"))
     pairs, shape = state["pairs"], (max(len(said), 1), len(asked))
-    gains = sparse_rows(pairs["said"], pairs["asked"].astype(np.int64), state["gains"].astype(float), shape)
+    gains = Sparse.of(pairs["said"], pairs["asked"].astype(np.int64), state["gains"].astype(float), shape)
     profiles = product(replace(weighted(texts, said, len(lexicon)), dimensions=shape[0]), gains)
     return profiles.dots(tools.codes, weighted(queries, asked, len(lexicon)), row_queries(candidates))
 
 
 def ridge(candidates, state, context):
     queries, keys, listed = state["queries"], state["grams"]["keys"], query_grams(candidates, context)
-    trained, vectors = np.zeros((len(queries["starts"]) - 1, len(keys))), vectors_from(state["vectors"])
+    trained, vectors = np.zeros((len(queries["starts"]) - 1, len(keys))), Vectors.restored(state["vectors"])
     for query, (first, last) in enumerate(zip(queries["starts"][:-1], queries["starts"][1:], strict=True)):
         trained[query, queries["grams"][first:last]] = queries["numbers"][first:last]
     rarity = dict(zip(keys.tolist(), state["grams"]["rarity"].tolist(), strict=True))

@@ -1,8 +1,29 @@
-"""Spans as tracers write them: OTLP/JSON with attributes of OpenInference and of OTel GenAI."""
+"""Spans as tracers write them, OTLP/JSON with attributes of OpenInference and of OTel GenAI, and imports of them."""
 
 import json
+from pathlib import Path
+
+from ltr import import_samples
 
 SECOND = 10**9
+
+
+def importing(format_name, name="log.jsonl"):
+    """A function that imports its arguments, a line each: the summary, and the groups."""
+
+    def imported(*rows, outcome="", name=name):
+        if rows:
+            Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        options = {"outcome": outcome} if outcome else {}
+        summary = import_samples(format_name, [name], "x.jsonl", options=options, overwrite=True)
+        return summary, [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
+
+    return imported
+
+
+def counts(entries):
+    """Numbers by reason."""
+    return {entry.reason: entry.number for entry in entries}
 
 
 def attribute(value):

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
+from ltr.records.metrics import MetricsRecord
+from ltr.records.run import read_record
+from ltr.report.flat import flat
 from ltr.results.queries import query_records
-from ltr.results.record import flat
-from ltr.storage.evaluation_records import MetricsRecord
-from ltr.storage.record_reader import read_record
 
 
 def stored_metrics(directory):

@@ -11,23 +11,13 @@ from scipy import optimize, stats
 
 import ltr
 from ltr import RunConfig, TrainConfig, read_groups, run
-from ltr.data.none_of_these_groups import without_none
 from ltr.errors import DataError
-from ltr.evaluation.abstention_measures import risk_over_coverage
-from ltr.evaluation.abstention_threshold import (
-    ConfidentAnswers,
-    OneDraw,
-    drawn_rows,
-    fewest_traces,
-    fixed_thresholds,
-    precision_threshold,
-    risk_threshold,
-    upper_limit,
-)
+from ltr.evaluation import ConfidentAnswers, fewest_traces, fixed_thresholds, precision_threshold, risk_threshold
+from ltr.evaluation.abstaining import drawn_rows, upper_limit
 from ltr.serving import router as serving
 from ltr.steps.abstain import confident_answers, promise_warnings, promised
-from ltr.training.softmax import log_softmax
-from ltr.training.temperature import fit_temperature, helpful_temperature
+from ltr.training import helpful_temperature
+from ltr.training.temperature import fit_temperature, log_softmax
 from tests.made import AbstainConfig, DataConfig, NoneConfig, page_of, save_run, tool_rows, written
 from tests.test_none_and_context import with_none
 
@@ -156,14 +146,14 @@ def test_what_is_as_sure_as_the_threshold_is_not_answered():
 
 def test_one_draw_counts_the_answered_and_the_wrong_among_them():
     answers = ConfidentAnswers(np.array([0.9, 0.8, 0.2]), np.array([True, False, True]), np.arange(3))
-    assert OneDraw.of(answers, 0.5, np.random.default_rng(0)) == OneDraw(answered=2, wrong=1)
-    assert OneDraw.of(answers, None, np.random.default_rng(0)) == OneDraw(answered=0, wrong=0)
+    assert answers.error_limit(0.5, np.random.default_rng(0)) == upper_limit(1, 2)
+    assert answers.error_limit(None, np.random.default_rng(0)) == upper_limit(0, 0)
 
 
 def test_no_answer_has_no_curve():
     none = ConfidentAnswers(np.empty(0), np.empty(0, dtype=bool), np.empty(0, dtype=np.int64))
     with pytest.raises(DataError, match="no query to draw risk and coverage of"):
-        risk_over_coverage(none)
+        none.risk_over_coverage()
 
 
 @pytest.mark.parametrize("precision, is_wrong", [(0.05, False), (0.0, True)])
@@ -175,7 +165,7 @@ def test_an_upper_limit_that_is_just_what_is_allowed_is_allowed(precision, is_wr
 
 def test_the_curve_of_risk_over_coverage_is_that_of_its_thresholds():
     answers = made_answers(3)
-    curve = risk_over_coverage(answers)
+    curve = answers.risk_over_coverage()
     for threshold, coverage, risk, error in zip(*curve.values(), strict=True):
         answered = answers.answered(threshold)
         assert coverage == pytest.approx(answered.mean())
@@ -247,7 +237,7 @@ def test_calibration_traces_choose_the_threshold_and_nothing_else(tmp_path, samp
 def test_an_answered_query_for_which_none_is_right_is_a_wrong_answer(tmp_path):
     path = written(tmp_path / "s.jsonl", with_none(tool_rows(range(60))))
     config = RunConfig(data=DataConfig(train=str(path)), none=NoneConfig(source="log"), train=NEWTON)
-    router, groups = run(config).router, without_none(read_groups(path))
+    router, groups = run(config).router, read_groups(path).without_none()
     answers = confident_answers(router, groups)
     assert len(answers.is_wrong) == 120
     assert answers.is_wrong[-groups.num_none :].all()
@@ -278,7 +268,7 @@ def test_the_promise_names_what_makes_it_not_apply(tmp_path, samples):
     assert doubts(rule, same) == []
     timed = read_groups(written(tmp_path / "timed.jsonl", rows))
     assert doubts(replace(rule, newest=4.0), timed) == ["120 queries of 120 are later than all calibration data"]
-    none = without_none(read_groups(written(tmp_path / "none.jsonl", with_none(rows))))
+    none = read_groups(written(tmp_path / "none.jsonl", with_none(rows))).without_none()
     assert any("none is right in 25.0% of the queries" in text for text in doubts(replace(rule, queries=120), none))
 
 

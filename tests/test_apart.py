@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr import TrainConfig, fit
+from ltr import TrainConfig, fit, training
 from ltr.errors import DataError
-from ltr.training.diagnosis import diagnose, diagnose_designs
-from ltr.training.fit import fit_designs
-from ltr.training.group_losses import group_losses
-from ltr.training.trainable import Design
-from tests.made import tool_rows, written
+from ltr.training import Design, fit_designs, group_losses
+from tests.made import diagnose, tool_rows, written
 from tests.oracles import random_groups, slices
 
 APART = TrainConfig(trainer="newton", l2=0.01, standardize=True, targets="apart")
@@ -111,7 +108,7 @@ def test_shards_teach_what_the_same_groups_teach_in_one(groups):
     model = fit_designs(source, APART)
     np.testing.assert_allclose(model.w, whole.w, rtol=1e-11)
     assert (model.training.groups, model.training.skipped) == (whole.training.groups, whole.training.skipped)
-    known = diagnose_designs(source, APART, model, clusters=traces)
+    known = training.diagnose(source, APART, model, clusters=traces)
     expected = diagnose(phi, labels, offsets, APART, whole, weights=weights, score_offset=added, clusters=traces)
     np.testing.assert_allclose(known.errors.standard, expected.errors.standard, rtol=1e-9)
     assert known.effective_groups == pytest.approx(expected.effective_groups)
@@ -162,7 +159,7 @@ def test_config_check_knows_the_key_and_its_values(cli):
 
 
 def test_groups_too_large_to_be_taken_apart_are_refused_with_what_to_do(monkeypatch):
-    monkeypatch.setattr("ltr.training.trainable.MOST_REPEATED", 100)
+    monkeypatch.setattr("ltr.training.designs.MOST_REPEATED", 100)
     phi, labels = np.random.default_rng(0).normal(size=(20, 4)), np.tile([1.0, 0.0], 10)
     with pytest.raises(DataError, match=r"^train.targets apart makes 110 rows of 20, .*; set it to label$"):
         fit(phi, labels, [0, 20], APART)

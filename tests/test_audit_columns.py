@@ -8,9 +8,9 @@ import pytest
 
 from ltr import audit_samples, read_groups
 from ltr.errors import FileError
-from ltr.features.crossfit import fit_features
-from ltr.features.registry import FeatureConfig
-from ltr.storage.columns_file import load_columns, save_columns
+from ltr.features import FeatureConfig, fit_features
+from ltr.featurized import load_columns
+from ltr.featurized.columns import save_columns
 from tests.audits import CLEAN, alarms, changed, findings_of
 from tests.builders import write_lines
 

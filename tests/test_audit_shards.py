@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from ltr import RunConfig, audit_samples
-from ltr.audit import shard_audit
+from ltr.audit import audit, audit_columns
 from ltr.cli import app
-from ltr.data import sample_shards
 from ltr.errors import LtrWarning, UsageError
 from ltr.experiments.featurize import featurize_and_save
+from ltr.samples import scan
 from tests.audits import CLEAN, changed, one_group
 from tests.builders import tool_lines, write_lines
 from tests.made import DataConfig
@@ -114,7 +114,7 @@ def is_wrong(line):
 
 
 def test_beyond_what_is_compared_in_memory_the_report_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(shard_audit, "EXAMINED", 400)
+    monkeypatch.setattr(audit, "EXAMINED", 400)
     lines = list(tool_lines(traces=40))
     right_first = [line for first in range(0, len(lines), 4) for line in sorted(lines[first : first + 4], key=is_wrong)]
     _, sharded = reports(tmp_path, right_first)
@@ -160,7 +160,7 @@ def test_a_damaged_part_is_named(tmp_path):
     featurize_and_save(config, f"{tmp_path}/parts/", rows=40)
     part = tmp_path / "parts" / "part-00001.npz"
     part.write_bytes(part.read_bytes()[:-1])
-    (finding,) = shard_audit.audit_columns(tmp_path / "parts").findings
+    (finding,) = audit_columns(tmp_path / "parts").findings
     assert (finding.severity, finding.where) == ("error", (str(part),))
 
 
@@ -169,7 +169,7 @@ def test_a_large_file_of_columns_is_examined_in_memory(tmp_path, monkeypatch):
     config = RunConfig(data=DataConfig(train=str(path)), features=("tool.coop",), encoder="hash")
     featurize_and_save(config, tmp_path / "s.npz")
     in_memory = audit_samples(tmp_path / "s.npz")
-    monkeypatch.setattr(sample_shards, "SHARD_BYTES", 10)
+    monkeypatch.setattr(scan, "SHARD_BYTES", 10)
     assert audit_samples(tmp_path / "s.npz") == in_memory
     assert audit_samples(path).counts["groups"] == in_memory.counts["groups"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import ltr
 from ltr.errors import LtrError
-from ltr.features.registry import FEATURES
+from ltr.features import FEATURES
 from tests.made import WORDS, tool_rows, written
 
 TOOLS = [f"get_{word}" for word in WORDS]

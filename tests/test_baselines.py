@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 
 from ltr import rank
-from ltr.evaluation.baselines import BASELINES, baseline_rankings, best_baseline, best_feature
-from ltr.evaluation.best_single_feature import BestFeature
-from ltr.evaluation.evaluate import NoRelevant, Rules, evaluate_by
-from ltr.evaluation.ranking import Ties
+from ltr.evaluation import Baseline, BestFeature, NoRelevant, Rules, Ties, baseline_rankings, best_baseline, evaluate_by
+from ltr.evaluation.baselines import best_feature
 
 RULES = Rules(("ndcg@3",))
 OFFSETS = np.array([0, 3, 5])
@@ -17,7 +15,7 @@ def beside(rules=RULES):
     ranking = rank(np.zeros(5), OFFSETS, keys=np.arange(5))
     scores = {"best_feature": PHI[:, 0], "untrained": PHI.sum(axis=1)}
     ranked = baseline_rankings(scores, LABELS, ranking, rules)
-    assert list(ranked) == [name for name in BASELINES if name in ranked]
+    assert list(ranked) == [name for name in Baseline.TITLES if name in ranked]
     return {name: evaluate_by(ranking, LABELS, rules) for name, (ranking, rules) in ranked.items()}
 
 

@@ -14,13 +14,13 @@ import pytest
 
 import ltr
 from ltr import RunConfig, columns, flow, run_batch
-from ltr.encoders.registry import ENCODERS
+from ltr.encoders import ENCODERS
 from ltr.errors import DataError, ResumeError, UsageError
 from ltr.experiments.batch import BatchOptions, forecast, planned
 from ltr.experiments.single_run import run_and_save
-from ltr.features.registry import FEATURES
-from ltr.reporting.report import report_of
-from ltr.training.registry import TRAINERS
+from ltr.features import FEATURES
+from ltr.report.files import report_of
+from ltr.training import TRAINERS
 from tests.builders import LetterEncoder
 from tests.made import ENVIRONMENT, DataConfig, tool_rows, written
 
@@ -255,7 +255,7 @@ def test_the_leaderboard_is_shown_by_another_metric(sweep, cli):
 
 HOLDING = """
 import sys
-from ltr.files.directory_lock import locked
+from ltr.files import locked
 with locked('runs'):
     print(flush=True)
     sys.stdin.read()
@@ -304,7 +304,7 @@ DEADLY = """
 import os, signal
 import numpy as np
 import ltr
-from ltr.training.fit_result import Fitted
+from ltr.training import Fitted
 
 @ltr.trainer("deadly")
 def deadly(groups, geometry, config, on_epoch):

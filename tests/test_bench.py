@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, evaluate, rank, read_groups, write_report
-from ltr.benchmark.bench_run import Allowed, run_bench
-from ltr.benchmark.config import BenchConfig, BenchData, BenchEntry, load_bench
-from ltr.benchmark.isolated_measurement import Task, measure_reranker
-from ltr.engines.process_pool import PATIENCE
 from ltr.errors import ConfigError, DataError, ResumeError, RunError, UsageError
-from ltr.rerankers.documents import collection, queries_with_documents
-from ltr.rerankers.external_program import ENDING
-from ltr.rerankers.registry import RerankerChoice, Setting
+from ltr.rerankers.bench import Allowed, run_bench
+from ltr.rerankers.config import BenchConfig, BenchData, BenchEntry, load_bench
+from ltr.rerankers.measure import TIDYING, Task, measure_reranker
+from ltr.rerankers.program import ENDING
+from ltr.rerankers.protocol import RerankerChoice, Setting, collection, queries_with_documents
 from tests import warm
 from tests.builders import tool_lines, write_lines
 from tests.left_processes import is_alive
@@ -25,7 +23,7 @@ from tests.made import SEEN, DataConfig, save_run
 
 CODE = """
 import multiprocessing, os, signal, time
-from ltr.rerankers.registry import reranker
+from ltr.rerankers import reranker
 
 @reranker("shortest")
 def shortest(setting):
@@ -274,11 +272,9 @@ time.sleep(600)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_program_that_ends_for_nothing_ends_with_the_bench(samples, tmp_path):
-    assert ENDING < PATIENCE  # else a process of the bench is killed before it has killed the program
+    assert ENDING < TIDYING  # else a process of the bench is killed before it has killed the program
     (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
-    (tmp_path / "hasty.py").write_text(
-        "from ltr.rerankers import external_program\n\nexternal_program.ENDING = 0.2\n", encoding="utf-8"
-    )
+    (tmp_path / "hasty.py").write_text("from ltr.rerankers import program\n\nprogram.ENDING = 0.2\n", encoding="utf-8")
     arguments = f"{{arguments: ['{sys.executable}', ../stubborn.py]}}"
     text = f"data: {{samples: {samples}}}\nrerankers: [{{name: command, options: {arguments}}}]\n"
     command = ["bench", written(tmp_path, text), "-o", "out", "--allow-command", "--code", tmp_path / "hasty.py"]
@@ -395,7 +391,7 @@ def test_no_label_reaches_a_reranker_but_the_references(samples, tmp_path):
 
 
 def test_a_bench_is_refused_while_another_is_at_work_there(samples, tmp_path):
-    from ltr.files.directory_lock import locked
+    from ltr.files import locked
 
     with locked(tmp_path / "out"), pytest.raises(RunError, match="another process"):
         run_bench(config(samples, "random"), tmp_path / "out")
@@ -551,9 +547,9 @@ def test_rerankers_are_listed(cli):
 
 
 MEASURES = """
-from ltr.evaluation.metrics.registry import measure
+from ltr.evaluation import measure
 
-from ltr.evaluation.metrics.registry import named
+from ltr.evaluation import named
 
 for name in ("reranker", "latency_ms", "rank", "n"):
     measure(name, "the same as hit@1")(lambda judged, k: named("hit@1")(judged))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ltr.errors import FileError
-from ltr.storage.bench_record import read_bench
+from ltr.records.bench import read_bench
 from tests.test_report import BENCH
 
 

@@ -7,7 +7,8 @@ import pytest
 from ltr import evaluate, rank
 from ltr.arrays import LARGEST
 from ltr.errors import DataError, LtrError, UsageError
-from ltr.evaluation.bootstrap import bootstrap_difference, bootstrap_mean, bootstrap_means, intervals, resampled_units
+from ltr.evaluation import bootstrap_difference, intervals, resampled_units
+from ltr.evaluation.bootstrap import bootstrap_mean, bootstrap_means
 
 
 def rng():

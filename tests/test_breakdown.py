@@ -5,7 +5,7 @@ import pytest
 from ltr import RunConfig, read_groups
 from ltr.errors import DataError, UsageError
 from ltr.results.breakdown import break_down, part_means
-from ltr.results.measuring import evaluate_groups
+from ltr.results.scores import evaluate_groups
 from tests.made import EvaluateConfig, graph_rows, grouped, tool_rows, written
 from tests.stored import flat_metrics as metrics
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, evaluate, rank, read_groups
-from ltr.results.measuring import evaluate_groups
-from ltr.results.tools import by_tool, confused_pairs
+from ltr.report.answers import confused_pairs
+from ltr.results import evaluate_groups
 from tests.made import graph_rows, tool_rows, written
 
 
@@ -27,19 +27,15 @@ def counts(record):
 
 
 def test_right_found_first_and_mistaken_are_counted_by_hand(tmp_path):
-    records = by_tool(
-        evaluated(
-            tmp_path,
-            [
-                [("a", 1, 3), ("b", 0, 1)],
-                [("a", 1, 1), ("b", 0, 2)],
-                [("a", 1, 1), ("b", 0, 2), ("c", 0, 0)],
-                [("a", 1, 1), ("b", 0, 0), ("c", 0, 5)],
-                [("b", 1, 4), ("c", 0, 0)],
-                [("b", 0, 4), ("c", 0, 0)],  # nothing is right: no query of these counts
-            ],
-        )
-    )
+    lists = [
+        [("a", 1, 3), ("b", 0, 1)],
+        [("a", 1, 1), ("b", 0, 2)],
+        [("a", 1, 1), ("b", 0, 2), ("c", 0, 0)],
+        [("a", 1, 1), ("b", 0, 0), ("c", 0, 5)],
+        [("b", 1, 4), ("c", 0, 0)],
+        [("b", 0, 4), ("c", 0, 0)],  # nothing is right: no query of these counts
+    ]
+    records = evaluated(tmp_path, lists).by_tool()
     assert {record.tool: counts(record) for record in records} == {
         "a": (4, 1, 1, 0),
         "b": (1, 1, 3, 2),
@@ -53,7 +49,7 @@ def test_right_found_first_and_mistaken_are_counted_by_hand(tmp_path):
 
 def test_each_of_several_right_tools_counts_and_a_tie_finds_nothing(tmp_path):
     two, tie = [("a", 1, 2), ("b", 1, 1), ("c", 0, 0)], [("a", 1, 1), ("c", 0, 1)]
-    records = {record.tool: counts(record)[:2] for record in by_tool(evaluated(tmp_path, [two, tie]))}
+    records = {record.tool: counts(record)[:2] for record in evaluated(tmp_path, [two, tie]).by_tool()}
     assert records == {"a": (2, 1), "b": (1, 0)}
 
 

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from ltr import read_groups
-from ltr.encoders import cached_encoder as cached_module
-from ltr.encoders.cached_encoder import CachedEncoder
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.registry import ENCODERS
-from ltr.encoders.vector_cache import FILE, VectorCache, cache_key
-from ltr.features.crossfit import fit_features
-from ltr.features.registry import FeatureConfig
-from ltr.serving.served_encoder import ServedEncoder
+from ltr.encoders import ENCODERS, CachedEncoder, Dense, VectorCache
+from ltr.encoders import cache as cached_module
+from ltr.encoders.disk import FILE, cache_key
+from ltr.features import FeatureConfig, fit_features
+from ltr.serving.catalogue import ServedEncoder
 from tests.builders import tool_lines, write_lines
 
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from ltr import RunConfig
-from ltr.reporting.ranks_and_calibration_section import calibration_section, ranks, reliability, reliability_error
-from ltr.storage.run_contents import read_run
+from ltr.report.answers import calibration_section, ranks, reliability, reliability_error
+from ltr.runs import RunContents
 from tests.made import DataConfig, save_run, tool_rows, written
 
 
@@ -17,7 +17,7 @@ def run(tmp_path_factory):
     home = tmp_path_factory.mktemp("calibration")
     written(home / "train.jsonl", tool_rows(range(6)))
     save_run(RunConfig(data=DataConfig(train=str(home / "train.jsonl"))), home / "run")
-    return read_run(home / "run")
+    return RunContents.read(home / "run")
 
 
 def of_ranks(run, *places):
@@ -67,7 +67,7 @@ def test_the_reliability_curve_has_a_row_and_a_point_for_each_bin(run):
 
 def test_the_section_holds_what_there_is(run):
     titles = ["Rank of the right candidate", "Probability and truth of the first choice"]
-    blocks = calibration_section(of_bins(run, **CURVE)).blocks
+    blocks = list(filter(None, calibration_section(of_bins(run, **CURVE))))
     assert [block.title for block in blocks[:-1]] == titles
-    assert blocks[-1].text.endswith("(mean distance from the line, by queries): 0.138.")
-    assert [block.title for block in calibration_section(replace(run, curves={})).blocks] == titles[:1]
+    assert blocks[-1].endswith("(mean distance from the line, by queries): 0.138.")
+    assert [block.title for block in calibration_section(replace(run, curves={})) if block] == titles[:1]

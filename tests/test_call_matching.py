@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ltr.data.importers.call_span_matching import Used, match_calls
+from ltr.importers.traces import Used, match_calls
 
 
 def used(at, name="mail", call_id=""):

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ltr import import_samples
-from ltr.data.importers.call_outcomes import is_good
-from ltr.data.importers.groups_from_spans import BAD_CALLS, NO_OUTCOME, UNKNOWN
 from ltr.errors import LtrError, SampleError, UsageError
-from tests.spans import chat, document, inference, span, tool
+from tests import reasons as why
+from tests.chats import labels
+from tests.spans import chat, document, importing, inference, span, tool
+
+pytestmark = pytest.mark.contract
 
 TRACE = "a1" * 16
 FIRST, SECOND = f"{10:016x}", f"{30:016x}"
@@ -21,12 +22,8 @@ def here(tmp_path, monkeypatch):
 
 
 def imported(outcome, *spans):
-    Path("log.jsonl").write_text(json.dumps(document(*spans)))
-    summary = import_samples("otel", ["log.jsonl"], "x.jsonl", options={"outcome": outcome}, overwrite=True)
-    lines = Path("x.jsonl").read_text().splitlines()
-    return summary, [
-        {entry.get("tool", "none"): entry["label"] for entry in json.loads(line)["candidates"]} for line in lines
-    ]
+    summary, groups = importing("otel")(document(*spans), outcome=outcome)
+    return summary, list(map(labels, groups))
 
 
 def counts(summary):
@@ -48,9 +45,9 @@ def traced(*failed):
     "failed, labels, remarks",
     [
         ((), [{"weather": 1, "mail": 0}, {"weather": 1, "mail": 1}], {}),
-        ((12,), [{"weather": 0, "mail": 0}, {"weather": 1, "mail": 1}], {BAD_CALLS: 1, UNKNOWN: 1}),
-        ((32,), [{"weather": 1, "mail": 0}, {"weather": 0, "mail": 1}], {BAD_CALLS: 1}),
-        ((32, 33), [{"weather": 1, "mail": 0}, {"weather": 0, "mail": 0}], {BAD_CALLS: 2, UNKNOWN: 1}),
+        ((12,), [{"weather": 0, "mail": 0}, {"weather": 1, "mail": 1}], {why.BAD_CALLS: 1, why.UNKNOWN: 1}),
+        ((32,), [{"weather": 1, "mail": 0}, {"weather": 0, "mail": 1}], {why.BAD_CALLS: 1}),
+        ((32, 33), [{"weather": 1, "mail": 0}, {"weather": 0, "mail": 0}], {why.BAD_CALLS: 2, why.UNKNOWN: 1}),
     ],
 )
 def test_a_call_whose_span_failed_is_not_right(failed, labels, remarks):
@@ -61,7 +58,7 @@ def test_a_call_whose_span_failed_is_not_right(failed, labels, remarks):
 
 def test_a_call_without_a_span_is_taken_to_be_right_and_counted():
     summary, found = imported("span-status", span("LLM", 10, inference("a", "weather")))
-    assert (found, counts(summary)) == ([{"weather": 1, "mail": 0}], {NO_OUTCOME: 1})
+    assert (found, counts(summary)) == ([{"weather": 1, "mail": 0}], {why.NO_OUTCOME: 1})
 
 
 def test_a_tool_called_twice_is_right_if_one_of_its_calls_was():
@@ -93,7 +90,7 @@ def test_an_evaluation_of_a_trace_is_of_all_its_decisions_but_those_with_one_of_
     Path("scores").write_text(f'{{"trace_id": "{TRACE}", "score": 0}}\n{{"span_id": "{FIRST}", "score": 1}}\n')
     summary, found = imported("evaluation:scores", *traced(), span("LLM", 50, chat("c", text="No.")))
     assert found == [{"weather": 1, "mail": 0}, {"weather": 0, "mail": 0}, {"weather": 0, "mail": 0, "none": 0}]
-    assert counts(summary)[UNKNOWN] == 2
+    assert counts(summary)[why.UNKNOWN] == 2
 
 
 def test_feedback_stands_in_attributes_or_events_of_a_span_or_of_the_trace():
@@ -140,4 +137,6 @@ def test_an_evaluation_that_cannot_be_read_is_refused_with_its_place(text, probl
      ("0.7", True), ("incorrect", False)],
 )  # fmt: skip
 def test_scores_from_one_half_on_and_words_are_good(value, good):
-    assert is_good(value) is good
+    Path("scores").write_text(json.dumps({"trace_id": TRACE, "score": value}))
+    _, (group,) = imported("evaluation:scores", span("LLM", 10, inference("a", "weather")))
+    assert group["weather"] == int(good)

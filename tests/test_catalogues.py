@@ -5,9 +5,7 @@ import json
 import pytest
 
 from ltr import read_graphs, read_tools
-from ltr.data.catalogues.graphs import GraphEntry
-from ltr.data.graphs import Graph
-from ltr.data.tool_texts import ToolText
+from ltr.catalogues import Graph, GraphEntry, ToolText
 from ltr.errors import DataError, FileError
 
 

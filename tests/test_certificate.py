@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from ltr import TrainConfig, fit
-from ltr.training.fit_result import Optimum
-from ltr.training.identifiability import Geometry, direction_text
+from ltr.training import direction_text
+from ltr.training.certificate import loss_falls_forever
+from ltr.training.designs import trainable
+from ltr.training.geometry import Geometry
+from ltr.training.model import Optimum
 from ltr.training.newton import EVERY, MANY, solve
-from ltr.training.optimality_certificate import loss_falls_forever
-from ltr.training.trainable import trainable
 from tests.oracles import random_groups
 
 UNPENALISED = TrainConfig(trainer="newton", l2=0.0)

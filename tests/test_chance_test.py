@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ltr.audit.chance_test import ChanceTest
+from ltr.audit.leaks import ChanceTest
 
 
 def test_a_tally_counts_rows_with_the_mark_hits_and_chance():

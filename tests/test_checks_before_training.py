@@ -1,7 +1,7 @@
 """The cheap part of the audit."""
 
 from ltr import read_groups
-from ltr.audit.checks_before_training import quick_findings
+from ltr.audit import quick_findings
 from tests.audits import CLEAN, changed
 from tests.builders import write_lines
 

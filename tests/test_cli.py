@@ -17,10 +17,10 @@ import msgspec
 import pytest
 
 import ltr
-from ltr.cli.commands import COMMANDS as BY_NAME
-from ltr.cli.run_lines import trust_lines
-from ltr.features.registry import FEATURES
-from ltr.files.atomic_write import write_lines
+from ltr.cli import COMMANDS as BY_NAME
+from ltr.features import FEATURES
+from ltr.files import write_lines
+from ltr.report.training import trust_texts
 from tests import warm
 from tests.made import ENVIRONMENT, ROWS, graph_rows, grouped, process, tool_rows, written
 from tests.stored import stored_metrics
@@ -83,7 +83,7 @@ def test_every_help_ends_well_and_loads_nothing_heavy():
 
 def test_the_list_of_commands_loads_no_command_and_a_command_loads_no_other():
     modules = {f"ltr.cli.{module}" for module, _, _ in BY_NAME.values()}
-    modules |= {"ltr.reporting.table", "logging", "html", "msgspec", "decimal"}
+    modules |= {"ltr.report.table", "logging", "html", "msgspec", "decimal"}
     code = (
         "import sys\nfrom ltr.cli import app\n"
         "for words in ['--help'], ['rank', '--help']:\n"
@@ -92,7 +92,7 @@ def test_the_list_of_commands_loads_no_command_and_a_command_loads_no_other():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     lines = [line for line in done.stdout.splitlines() if line.startswith("loaded")]
-    assert lines == ["loaded", "loaded ltr.cli.rank"]
+    assert lines == ["loaded", "loaded ltr.cli.serve"]
 
 
 def test_the_list_of_commands_is_not_cut(cli):
@@ -800,7 +800,7 @@ def test_a_signal_while_python_ends_changes_no_exit_code(number):
 
 IN_A_TEXT = """
 import ltr.__main__
-import ltr.cli
+import ltr.cli.start
 
 def interrupted():
     try:
@@ -808,7 +808,7 @@ def interrupted():
     except KeyboardInterrupt:
         return 130
 
-ltr.cli.run_app = interrupted
+ltr.cli.start.run_app = interrupted
 ltr.__main__.main()
 """
 WHILE_LOADED = """
@@ -907,7 +907,7 @@ def test_an_optimum_that_is_not_proved_is_told_as_such_in_few_digits_with_a_boun
     result = ltr.train(str(samples))
     unproved = {"objective": 3.6468712e21, "optimum": "not_reached", "gap": None, "gap_bound": 4.6123e21}
     training = msgspec.structs.replace(result.router.training, **unproved)
-    told = trust_lines(replace(result, router=replace(result.router, training=training)))[0]
+    told = next(trust_texts(replace(result, router=replace(result.router, training=training))))
     assert told.endswith(": objective 3.64687e+21, not proved to be the optimum; at most 4.6e+21 above it")
 
 

@@ -15,9 +15,8 @@ import pytest
 
 from ltr import RunConfig, TrainConfig, run
 from ltr.errors import LtrError
-from ltr.files.atomic_write import write_lines
-from ltr.reporting.escaping import visible
-from ltr.reporting.lines import shortened, width_of
+from ltr.files import write_lines
+from ltr.report.words import shortened, visible, width_of
 from tests.made import DataConfig, graph_rows, process, save_run, tool_rows, written
 from tests.stored import stored_metrics
 from tests.test_samples_fuzz import MUTATORS, sound_lines

@@ -1,13 +1,17 @@
 """Options that several commands share: which command has which, and why the others lack it."""
 
 import json
+from dataclasses import is_dataclass
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import typer.main
 
+from ltr import RunConfig
+from ltr.cli import COMMANDS as BY_NAME
 from ltr.cli import app
-from ltr.cli.commands import COMMANDS as BY_NAME
+from ltr.config import declared_keys
 from tests.made import tool_rows, written
 
 SHARED = ("--code", "--config", "--set", "--seed", "--quiet", "--verbose")
@@ -186,3 +190,50 @@ def test_verbose_tells_what_was_read_and_how_long_it_took(trained, command):
 )
 def test_an_option_as_other_programs_call_it_is_answered_with_ours(cli, command, said):
     assert cli.refused(*command.split()) == (2, said)
+
+
+def test_the_help_of_train_shows_twenty_flags_and_names_all_keys(cli):
+    shown = cli.good("train", "--help")
+    flags = [line for line in shown.splitlines() if line.startswith("  -") and "--help" not in line]
+    assert len(flags) == 20
+    keys = shown.partition("Keys of --set:")[2].replace(",", " ").split()
+    assert {path.rpartition(".")[2] for path in declared_keys()} <= set(keys)
+
+
+def test_a_flag_that_help_does_not_show_works(cli):
+    written("train.jsonl", tool_rows(range(9)))
+    unseen = {"--l2": "0.5", "--trainer": "newton", "--none-share": "0.2", "--calibrate": "0.3", "--ties": "worst"}
+    flags = [word for pair in unseen.items() for word in pair]
+    config = cli.good("train", "train.jsonl", "-o", "run", "--dry-run", "--none-from", "removed:.2", *flags)
+    for line in ("l2: 0.5", "trainer: newton", "share: 0.2", "calibrate: 0.3", "ties: worst"):
+        assert f"  {line}\n" in config
+    assert not any(flag in cli.good("train", "--help") for flag in unseen)
+
+
+def test_every_key_that_a_config_declares_is_known_with_its_meaning():
+    assert list(declared_keys()) == [path for path, _ in keys_of(RunConfig)]
+    assert [path for path, key in declared_keys().items() if not key.meaning] == []
+
+
+def keys_of(config, above=""):
+    """The keys of a config in their order, with their types."""
+    for name, kind in get_type_hints(config).items():
+        if name.islower():
+            yield from keys_of(kind, f"{above}{name}.") if is_dataclass(kind) else [(above + name, kind)]
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("--lr 0.1", "No such option: --lr; did you mean --learning-rate?; see ltr train -h"),
+        ("--epoch 3", "No such option: --epoch; did you mean --epochs?; see ltr train -h"),
+        ("--knots 3", "No such option: --knots; did you mean --set train.knots=VALUE?; see ltr train -h"),
+        ("--colour x", "No such option: --colour; see ltr train -h"),
+        ("--set l2=1", "--set l2: unknown key; did you mean train.l2?"),
+        ("--set lr=1", "--set lr: unknown key; did you mean train.learning_rate?"),
+        ("--set train.ties=worst", "--set train.ties: unknown key; did you mean evaluate.ties?"),
+    ],
+)
+def test_what_is_no_flag_and_no_key_is_answered_with_the_one_that_may_be_meant(cli, words, said):
+    written("train.jsonl", tool_rows(range(9)))
+    assert cli.refused("train", "train.jsonl", "-o", "run", *words.split()) == (2, said)

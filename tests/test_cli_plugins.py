@@ -11,13 +11,12 @@ from typer.core import TyperCommand
 
 from ltr.cli import main
 from ltr.config import recipes
-from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.registry import IMPORTERS
-from ltr.encoders.registry import ENCODERS
-from ltr.evaluation.metrics.registry import MEASURES
-from ltr.features.registry import FEATURES
-from ltr.rerankers.registry import RERANKERS
-from ltr.training.registry import TRAINERS
+from ltr.encoders import ENCODERS
+from ltr.evaluation import MEASURES
+from ltr.features import FEATURES
+from ltr.importers import EXPORTERS, IMPORTERS
+from ltr.rerankers import RERANKERS
+from ltr.training import TRAINERS
 from tests.made import tool_rows, written
 from tests.test_cli_options import COMMANDS
 
@@ -29,11 +28,11 @@ from pathlib import Path
 import numpy as np
 
 from ltr import feature, measure, reranker
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.registry import ENCODERS
-from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.registry import Imported, importer
-from ltr.training.registry import TRAINERS
+from ltr.encoders import Dense
+from ltr.encoders import ENCODERS
+from ltr.importers import EXPORTERS
+from ltr.importers import Imported, importer
+from ltr.training import TRAINERS
 
 
 @feature("tool.own", "struct")

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig
-from ltr.data.columns import Coded, Column, Texts, at, at_least, columns, packed, read, stacked
-from ltr.data.groups import arrays_of, groups_of, read_groups, select, stack, without_numbers
 from ltr.errors import DataError, FileError
-from ltr.features.crossfit import fit_features
-from ltr.features.registry import FeatureConfig
-from ltr.files.npz import read_arrays, write_arrays
-from ltr.storage.columns_file import load_columns, save_columns
-from ltr.storage.sharded_columns import open_columns
+from ltr.features import FeatureConfig, fit_features
+from ltr.featurized import load_columns, open_columns
+from ltr.featurized.columns import save_columns
+from ltr.files import read_arrays, write_arrays
+from ltr.samples import Groups, read_groups
+from ltr.samples.columns import Coded, Column, Texts, at, at_least, columns, packed, read, stacked
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.made import DataConfig, featurized, told
 
@@ -85,7 +84,7 @@ def test_a_column_is_added_in_one_place():
 @pytest.mark.parametrize("names", [(), tuple(ON_GROUPS)])
 def test_arrays_of_groups_give_them_back(tmp_path, kind, names):
     groups = read_all(tmp_path, kind, *names)
-    again = groups_of(arrays_of(groups), groups.offsets, kind=kind)
+    again = Groups.of_arrays(groups.arrays(), groups.offsets, kind=kind)
     assert_equal(groups, again, "lines")
     assert set(again.candidates.lines.tolist()) == {1}
 
@@ -95,16 +94,16 @@ def test_arrays_of_groups_give_them_back(tmp_path, kind, names):
 def test_parts_that_are_stacked_are_the_groups_they_were_cut_from(tmp_path, kind, names):
     groups = read_all(tmp_path, kind, *names)
     cuts = np.split(np.arange(len(groups.offsets) - 1), [5, 6, 11])
-    whole = stack([select(groups, cut) for cut in cuts])
+    whole = Groups.stack([groups.select(cut) for cut in cuts])
     assert_equal(whole, groups, "lines")
-    assert stack([groups]) is groups
-    first, *rest = (select(groups, cut) for cut in cuts)
-    assert_equal(stack([stack([first, rest[0]]), *rest[1:]]), whole)
+    assert Groups.stack([groups]) is groups
+    first, *rest = (groups.select(cut) for cut in cuts)
+    assert_equal(Groups.stack([Groups.stack([first, rest[0]]), *rest[1:]]), whole)
 
 
 def test_a_part_without_a_column_has_the_entry_that_stands_for_it(tmp_path):
     plain, full = read_all(tmp_path, "tool"), read_all(tmp_path, "tool", *ON_GROUPS)
-    last, number = stack([plain, full]), len(plain.offsets) - 1
+    last, number = Groups.stack([plain, full]), len(plain.offsets) - 1
     assert last.weights[:number].tolist() == [1.0] * number
     assert np.isnan(last.times[:number]).all()
     assert last.outcomes[:number] == ("",) * number
@@ -112,7 +111,7 @@ def test_a_part_without_a_column_has_the_entry_that_stands_for_it(tmp_path):
     assert last.candidates.previous_lists[0] == ()
     assert set(last.candidates.lines[len(plain.labels) :].tolist()) == {plain.candidates.lines[0]}
     silent = replace(full.candidates, contexts=np.zeros(number, dtype=np.int64), context_texts=("",))
-    assert stack([plain, replace(full, candidates=silent)]).candidates.contexts is None  # it says nothing
+    assert Groups.stack([plain, replace(full, candidates=silent)]).candidates.contexts is None  # it says nothing
 
 
 @pytest.mark.parametrize("is_directory", [False, True])
@@ -122,13 +121,13 @@ def test_featurised_graphs_can_be_fitted_again(tmp_path, is_directory):
     config = RunConfig(data=DataConfig(train=path), features=names, encoder="hash")
     if is_directory:
         featurized(config, f"{tmp_path}/columns/", shard_rows=50)
-        groups = stack([*open_columns(tmp_path / "columns")])
+        groups = Groups.stack([*open_columns(tmp_path / "columns")])
     else:
         featurized(config, tmp_path / "columns.npz")
         groups = load_columns(tmp_path / "columns.npz")[0]
     samples, configs = read_groups(path), [FeatureConfig(name) for name in names]
     assert_equal(groups, samples, "features", "lines")
-    anew, first = (fit_features(configs, each, "hash")[1] for each in (without_numbers(groups), samples))
+    anew, first = (fit_features(configs, each, "hash")[1] for each in (groups.without_numbers(), samples))
     np.testing.assert_array_equal(anew, first)
 
 
@@ -136,7 +135,8 @@ def test_featurised_graphs_of_earlier_versions_are_read_and_cannot_be_fitted_aga
     path = str(write_lines(tmp_path / "s.jsonl", graph_lines(traces=24)))
     config = RunConfig(data=DataConfig(train=path), features=("graph.rel", "graph.hist"), encoder="hash")
     with monkeypatch.context() as patch:
-        patch.setattr("ltr.storage.columns_file.arrays_of", earlier)
+        all_arrays = Groups.arrays
+        patch.setattr(Groups, "arrays", lambda groups: earlier(all_arrays(groups)))
         featurized(config, tmp_path / "columns.npz")
         featurized(config, f"{tmp_path}/columns/", shard_rows=50)
     groups = load_columns(tmp_path / "columns.npz")[0]
@@ -148,9 +148,9 @@ def test_featurised_graphs_of_earlier_versions_are_read_and_cannot_be_fitted_aga
         told("train", tmp_path / "columns", "--trainer", "newton", "--folds", "3", "-o", tmp_path / "folds")
 
 
-def earlier(groups):
+def earlier(arrays):
     """The arrays without those of graphs."""
-    return {name: array for name, array in arrays_of(groups).items() if name not in GRAPH_COLUMNS}
+    return {name: array for name, array in arrays.items() if name not in GRAPH_COLUMNS}
 
 
 def test_a_graph_that_cannot_be_is_refused(tmp_path):

@@ -11,7 +11,7 @@ from scipy import stats
 
 from ltr import compare
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.significance import PERMUTATIONS, holm
+from ltr.evaluation import Paired, holm
 from tests.made import page_of, told, written
 
 QUERIES = 60
@@ -271,7 +271,7 @@ def test_the_same_seed_gives_the_same_bytes(two):
 
 def test_the_command_prints_every_format(cli, tmp_path, two):
     whole = json.loads(cli.good("compare", *two, "--format", "json"))
-    assert whole["permutations"] == PERMUTATIONS
+    assert whole["permutations"] == Paired.PERMUTATIONS
     assert [row["metric"] for row in whole["runs"][0]["differences"]][:3] == ["top1_accuracy", "top3_accuracy", "mrr"]
     header, *lines = [line.split("\t") for line in cli.good("compare", *two).splitlines()]
     assert header[:3] == ["run", "metric", "value"]

@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 
 from ltr import RunConfig, TrainConfig, load_config
-from ltr.benchmark.config import load_bench
-from ltr.cli.config_of_flags import configured
-from ltr.cli.options import FlagValue
-from ltr.config.run import checked, relocated, render
-from ltr.configtext.config_file import read_document
-from ltr.configtext.parsed_document import Document
+from ltr.cli.options import Call
+from ltr.config import Document, run_config, yaml_text
 from ltr.errors import ConfigError, FileError, UsageError
-from ltr.files.relative_paths import path_to
+from ltr.paths import path_to
+from ltr.rerankers import load_bench
 from tests.made import DataConfig, EvaluateConfig, graph_rows, save_run, tool_rows, written
 
 
@@ -41,7 +38,7 @@ def test_without_a_file_every_key_has_its_default():
 def test_a_file_beats_the_defaults_set_beats_the_file_and_a_flag_beats_all(tmp_path):
     path = config_file(tmp_path, "seed: 1\ntrain: {epochs: 10, l2: 0.1, learning_rate: 0.1}\n")
     sets = ["train.epochs=20", "train.l2=0.2"]
-    config = configured(str(path), sets, [FlagValue("--epochs", "train.epochs", 30)])
+    config = Call(config=str(path), sets=sets, keys={"train.epochs": 30}).configured()
     assert (config.seed, config.train.learning_rate) == (1, 0.1)
     assert (config.train.l2, config.train.epochs) == (0.2, 30)
 
@@ -75,7 +72,8 @@ def test_set_takes_lists_and_mappings():
 def test_paths_of_a_file_start_at_the_file_and_those_of_flags_here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = config_file(tmp_path / "configs", "data: {train: [../a.jsonl, 'b/*.jsonl'], test: t.jsonl, tools: c.json}\n")
-    config = configured("configs/ltr.yaml", ["data.tools=c.json"], [FlagValue("--test", "data.test", "t.jsonl")])
+    call = Call(config="configs/ltr.yaml", sets=["data.tools=c.json"], keys={"data.test": "t.jsonl"})
+    config = call.configured()
     assert config.data.train == (str(Path("configs/../a.jsonl")), str(Path("configs/b/*.jsonl")))
     assert (config.data.test, config.data.tools) == ("t.jsonl", "c.json")
     assert load_config(path).data.test == str(tmp_path / "configs" / "t.jsonl")
@@ -183,11 +181,11 @@ MISTAKES = [
 
 def refusal(*mistakes):
     """Path and message of everything that is said of a config with these mistakes."""
-    document = Document("config.yaml", {}, {})
+    document = Document.of({}, "config.yaml")
     for path, value in mistakes:
         document = document.replace(path, value, "flag")
     with pytest.raises(ConfigError) as told:
-        checked(document)
+        run_config(document)
     return {(problem.path, problem.message) for problem in told.value.problems}
 
 
@@ -227,7 +225,7 @@ def test_every_set_that_cannot_be_applied_is_told():
 
 def test_a_mistake_in_a_flag_names_the_flag():
     with pytest.raises(ConfigError, match=r"^--kind: kind: 'tools' is not tool, graph or null; did you mean tool\?$"):
-        configured(None, None, [FlagValue("--kind", "kind", "tools")])
+        Call(keys={"kind": "tools"}).configured()
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "just text", "3"])
@@ -251,14 +249,14 @@ def test_a_rendered_config_reads_back_as_the_same(tmp_path):
         load_config(None, ["features=[{name: tool.hist, strength: 5}]", "data.test=0.25", "name='on'"]),
         data=DataConfig(train=("a b.jsonl", "é.jsonl", "~x.jsonl"), test=0.25, tools="c: d.json"),
     )
-    path = config_file(tmp_path, render(config))
-    assert checked(read_document(path)) == config
+    path = config_file(tmp_path, yaml_text(config))
+    assert run_config(replace(Document.read(path), base=Path())) == config
 
 
 def test_a_relocated_config_names_the_same_files_from_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = RunConfig(data=DataConfig(train=("a.jsonl", "-", str(tmp_path / "b" / "*.jsonl")), test=0.5))
-    moved = relocated(config, tmp_path / "runs" / "x")
+    moved = config.seen_from(tmp_path / "runs" / "x")
     assert moved.data.train == ("../../a.jsonl", "-", "../../b/*.jsonl")
     assert moved.data.test == 0.5
 
@@ -388,7 +386,7 @@ def test_a_value_of_a_wrong_type_is_a_mistake_and_no_traceback(value):
     paths = [f"{section}{field.name}" for section, kind in SECTIONS.items() for field in fields(kind)]
     for path in paths:
         with suppress(ConfigError):
-            checked(read_document(None, ["features=[tool.rel]", f"{path}={value}"]))
+            run_config(Document.read(None, ["features=[tool.rel]", f"{path}={value}"]))
 
 
 @pytest.mark.parametrize(

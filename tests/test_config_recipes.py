@@ -8,10 +8,9 @@ import pytest
 
 from ltr import RunConfig, load_config, read_groups
 from ltr.config.recipes import RECIPES, VERSIONS
-from ltr.config.run import feature_configs
-from ltr.encoders.registry import best_installed
+from ltr.encoders import best_installed
 from ltr.errors import ConfigError
-from ltr.features.presets import recommended_features
+from ltr.features import Presets
 from tests.builders import features_of
 from tests.made import grouped, tool_rows, written
 
@@ -60,8 +59,8 @@ def test_every_recipe_has_a_version():
 
 
 def test_recommended_expands_in_its_place_among_other_features():
-    columns, warnings = feature_configs(RunConfig(features=("tool.rel", "recommended", "tool.hist")), "tool", 1000)
-    assert [column.name for column in columns] == ["tool.rel", *recommended_features("tool", 1000)[0], "tool.hist"]
+    columns, warnings = RunConfig(features=("tool.rel", "recommended", "tool.hist")).columns("tool", 1000)
+    assert [column.name for column in columns] == ["tool.rel", *Presets.recommended("tool", 1000)[0], "tool.hist"]
     assert warnings == ()
 
 
@@ -93,7 +92,7 @@ def test_the_flag_recommended_lies_under_the_file_and_under_other_flags(cli):
     assert (made.train.recipe, made.train.l2, made.train.trainer) == ("recommended", 0.5, "descent")
     assert made.train.standardize
     assert json.loads(Path("run/run.json").read_bytes())["recipe"] == "recommended/7"
-    assert made.features == recommended_features("tool", 12)[0]
+    assert made.features == Presets.recommended("tool", 12)[0]
 
 
 def test_features_are_named_on_the_command_line(cli):

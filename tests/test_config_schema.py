@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-import ltr.benchmark.config
-import ltr.config.run
-import ltr.training.fit
-from ltr.configtext.parsed_document import Document
+import ltr.config
+import ltr.rerankers.config
+import ltr.training.trainers
+from ltr.config import Document
 from ltr.errors import ConfigError
 
 NEEDED = {"data": {"samples": "s.jsonl"}, "rerankers": ["random"]}  # without which a bench is none
-RUNS = (ltr.config.run.schema, ltr.config.run.checked, {})
+RUNS = (ltr.config.run_schema, ltr.config.run_config, {})
 BENCHES = (
-    ltr.benchmark.config.bench_schema,
-    lambda document: ltr.benchmark.config.checked_bench(document, "bench.yaml"),
+    ltr.rerankers.config.bench_schema,
+    ltr.rerankers.config.bench_config,
     NEEDED,
 )
 NONE_SUCH = "none-such"
@@ -54,7 +54,7 @@ def problem(check, base, path, value):
         section = section.setdefault(key, {})
     section[path[-1]] = value
     try:
-        check(Document("config.yaml", config, {}))
+        check(Document.of(config, "config.yaml"))
     except ConfigError as error:
         return str(error)
     return ""
@@ -90,16 +90,16 @@ def test_a_key_that_does_not_take_every_text_lists_what_it_takes(schema, check, 
 
 def test_the_schema_lists_the_plug_ins_of_a_file(cli):
     Path("own.py").write_text(
-        "from ltr.training.registry import TRAINERS\n"
+        "from ltr.training import TRAINERS\n"
         "@TRAINERS.register('own')\ndef own(groups, geometry, config, on_epoch): ...\n",
         encoding="utf-8",
     )
     try:
         described = json.loads(cli.good("config", "schema", "--code", "own.py"))
     finally:
-        ltr.training.registry.TRAINERS._own.pop("own", None)
+        ltr.training.trainers.TRAINERS._own.pop("own", None)
     assert described["$defs"]["TrainConfig"]["properties"]["trainer"]["enum"] == ["descent", "newton", "own"]
 
 
 def test_the_schema_of_a_bench_is_shown_as_well(cli):
-    assert json.loads(cli.good("config", "schema", "--bench")) == ltr.benchmark.config.bench_schema()
+    assert json.loads(cli.good("config", "schema", "--bench")) == ltr.rerankers.config.bench_schema()

@@ -12,7 +12,7 @@ import pytest
 import ltr
 from ltr import load
 from ltr.errors import DataError
-from ltr.data.groups import select
+from ltr.samples.groups import Axis as select
 
 """
 OUTSIDE = {
@@ -22,8 +22,8 @@ OUTSIDE = {
 }
 INSIDE = {
     "its own lines": "def test_x():\n    select()",
-    "an import inside": "def test_x():\n    from ltr.data.groups import read_groups",
-    "a module by its path": "def test_x():\n    ltr.data",
+    "an import inside": "def test_x():\n    from ltr.samples.grouping import read_groups",
+    "a module by its path": "def test_x():\n    ltr.samples",
     "a function of its module": "def help():\n    select()\n\ndef test_x():\n    help()",
     "a value of its module": "VALUE = select\n\ndef test_x():\n    VALUE",
     "a fixture": "@pytest.fixture\ndef rows():\n    return select\n\ndef test_x(rows): ...",
@@ -32,9 +32,9 @@ INSIDE = {
     "its parameters": "@pytest.mark.parametrize('what', [select])\ndef test_x(what): ...",
     "a helper": "from tests.builders import column_of\n\ndef test_x():\n    column_of()",
     "a helper that imports for itself": "from tests.stored import anything\n\ndef test_x():\n    anything()",
-    "a name that is patched": "def test_x(monkeypatch):\n    monkeypatch.setattr('ltr.data.groups.select', None)",
+    "a name that is patched": "def test_x(monkeypatch):\n    monkeypatch.setattr('ltr.samples.grouping.select', None)",
     "the sources": "from tests.parsed import nodes\n\ndef test_x():\n    nodes()",
-    "code in a text": "CODE = '''\nfrom ltr.data.groups import select\n'''\n\ndef test_x():\n    CODE",
+    "code in a text": "CODE = '''\nfrom ltr.samples.groups import Axis as select\n'''\n\ndef test_x():\n    CODE",
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ltr import evaluate, rank
 from ltr.errors import DataError
-from ltr.evaluation.metrics.registry import MEASURES, named
+from ltr.evaluation import MEASURES, named
 from tests.builders import tool_lines, write_lines
 
 GRADES = [3, 2, 3, 0, 1]

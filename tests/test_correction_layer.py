@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 import ltr
-from ltr.training.correction_layer import PENALTY, influence, solve_corrections
+from ltr.training import influence, solve_corrections
+from ltr.training.corrections import PENALTY
 from tests.made import WORDS, tool_rows, written
 
 TOOLS = [f"get_{word}" for word in WORDS]

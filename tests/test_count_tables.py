@@ -9,22 +9,21 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from ltr.arrays import Ragged
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.sparse_vectors import Sparse
+from ltr.arrays import Ragged, spelled, texts_of
+from ltr.encoders import Dense, Sparse
 from ltr.errors import DiskError
-from ltr.files import mergeable_tables
-from ltr.files.mergeable_tables import (
-    merged,
-    merges_without_each,
-    parts_without_each,
-    spelled,
-    spilled,
-    table,
-    texts_of,
-)
-from ltr.files.table_keys import digests, halves, integers_of, numbers_as_keys, pairs
+from ltr.tables import digests, halves, merged, merges_without_each, merging, pairs, parts_without_each, spilled, table
 from tests.faults import in_fork
+
+
+def numbers_as_keys(numbers):
+    """A key for each integer, in their order."""
+    return np.array(numbers, dtype=">u8").view("S8")
+
+
+def integers_of(keys):
+    """The integers of `numbers_as_keys`."""
+    return np.ascontiguousarray(keys).view(">u8").astype(int)
 
 
 def counts(texts):
@@ -58,7 +57,7 @@ def test_the_part_of_nothing_changes_no_other():
 
 
 def test_pairs_are_in_the_order_of_their_halves_and_come_apart_again():
-    left, right = digests(["a", "b", "a"]), numbers_as_keys(np.array([700, 2, 3]))
+    left, right = digests(["a", "b", "a"]), numbers_as_keys([700, 2, 3])
     keys = table(pairs(left, right), {"times": np.ones(3, dtype=int)}).keys
     first, second = halves(keys)
     assert sorted(zip(first.tolist(), integers_of(second).tolist(), strict=True)) == sorted(
@@ -68,7 +67,7 @@ def test_pairs_are_in_the_order_of_their_halves_and_come_apart_again():
 
 
 def test_keys_that_end_in_a_zero_byte_stay_apart():
-    keys = pairs(numbers_as_keys(np.array([256, 1])), numbers_as_keys(np.array([0, 0])))
+    keys = pairs(numbers_as_keys([256, 1]), numbers_as_keys([0, 0]))
     assert integers_of(halves(table(keys).keys)[0]).tolist() == [1, 256]
 
 
@@ -107,7 +106,7 @@ def test_tables_beyond_the_limit_lie_on_disk_and_add_up_to_the_same_bytes(monkey
     shards = [[f"w{number}" for number in generator.integers(60, size=size)] for size in (50, 0, 20, 90)]
     in_memory = [counts(texts) for texts in shards]
     expected = [*parts_without_each(in_memory)]
-    monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", limit)
+    monkeypatch.setattr(merging, "LARGEST_IN_MEMORY", limit)
     on_disk = [spilled(part) for part in in_memory]
     assert [listed(part) for part in parts_without_each(on_disk)] == [listed(part) for part in expected]
     both, one = merged(on_disk[0], on_disk[3])["texts"], merged(in_memory[0], in_memory[3])["texts"]
@@ -129,7 +128,7 @@ def test_vectors_on_disk_are_merged_like_those_in_memory(monkeypatch):
         for names in (["a", "b"], ["b", "c"])
     ]
     expected = merged(*tables)["tools"]
-    monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", 0)
+    monkeypatch.setattr(merging, "LARGEST_IN_MEMORY", 0)
     found = merged(*map(spilled, tables))["tools"]
     for name in ("starts", "columns", "numbers"):
         assert getattr(found.sums["vectors"], name).tolist() == getattr(expected.sums["vectors"], name).tolist()
@@ -139,7 +138,7 @@ def test_vectors_on_disk_are_merged_like_those_in_memory(monkeypatch):
 def test_more_columns_lie_on_disk_than_files_are_open_at_first(monkeypatch):
     def few_files():
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 1 << 12))
-        monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", 0)
+        monkeypatch.setattr(merging, "LARGEST_IN_MEMORY", 0)
         tables = [spilled(counts(["a", "b"])) for _ in range(40)]
         assert all(part["texts"].sums["times"].tolist() == [1, 1] for part in tables)
         return 7
@@ -150,7 +149,7 @@ def test_more_columns_lie_on_disk_than_files_are_open_at_first(monkeypatch):
 def test_a_full_disk_is_named(monkeypatch):
     def too_large():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-        monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", 0)
+        monkeypatch.setattr(merging, "LARGEST_IN_MEMORY", 0)
         with pytest.raises(DiskError, match=f"^{re.escape(tempfile.gettempdir())}: file too large"):
             spilled(counts([f"w{number}" for number in range(1000)]))
         return 7

@@ -7,20 +7,14 @@ import numpy as np
 import pytest
 
 from ltr import feature, read_groups
-from ltr.data.groups import select
-from ltr.data.shards import Whole
-from ltr.encoders.hashed_ngrams import HashEncoder
-from ltr.encoders.registry import ENCODERS as REGISTERED
-from ltr.features.crossfit import CrossFitting, fit_features
-from ltr.features.fitted_features import reading
-from ltr.features.learned_states import Shard, counted, fit_states
-from ltr.features.lexicon import Lexicon
-from ltr.features.presets import ALL
-from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.state_learners import Counted
-from ltr.features.text_tables import names_table
-from ltr.files import mergeable_tables
-from ltr.files.mergeable_tables import Table
+from ltr.encoders import ENCODERS as REGISTERED
+from ltr.encoders import HashEncoder
+from ltr.features import FEATURES, Counted, CrossFitting, FeatureConfig, Presets, fit_features, fit_states, names_table
+from ltr.features.fitted import reading
+from ltr.features.learning import Shard, counted
+from ltr.features.texts import Lexicon
+from ltr.samples import Whole
+from ltr.tables import Table, merging
 from tests.builders import LetterEncoder, graph_lines, side_of, tool_lines, write_lines
 
 TRACES = 34
@@ -77,7 +71,7 @@ def cuts(groups):
         dealt = np.random.default_rng(shards).integers(shards, size=TRACES)
         for kind, own in groups.items():
             number = dealt[own.candidates.traces]
-            cut[kind, shards] = [select(own, np.flatnonzero(number == shard)) for shard in range(shards)]
+            cut[kind, shards] = [own.select(np.flatnonzero(number == shard)) for shard in range(shards)]
     return cut
 
 
@@ -90,7 +84,7 @@ def encoder_of(name, groups):
 def part_of(config, groups, encoder):
     """What is counted in the groups alone, with words that have codes of their own."""
     shard = Shard(groups, reading([config], groups.candidates, encoder, Lexicon()))
-    return counted(config, FEATURES[config.name].learner, shard)
+    return counted(config, shard)
 
 
 def plain(value):
@@ -151,7 +145,7 @@ def test_the_state_of_a_fold_is_that_of_a_fit_on_the_groups_of_the_others(groups
     assert len(without_each) == 10
     for fold, (state, gives_columns) in enumerate(without_each):
         if not gives_columns:  # at once: tests/test_tool_ridge.py
-            others = select(own, np.flatnonzero(folds != fold))
+            others = own.select(np.flatnonzero(folds != fold))
             assert_alike(plain(state), plain(fit_states([config], others, encoder)[0]), relative=1e-3)
     assert_alike(plain(of_all[0]), plain(fit_states([config], own, encoder)[0]), relative=1e-3)
 
@@ -159,9 +153,9 @@ def test_the_state_of_a_fold_is_that_of_a_fit_on_the_groups_of_the_others(groups
 @pytest.mark.parametrize("traces", [TRACES, 7], ids=["ten folds", "a fold a trace"])
 @pytest.mark.parametrize("kind", ["tool", "graph"])
 def test_folds_that_judge_share_what_is_counted_and_learn_nothing_of_the_fold_they_judge(groups, kind, traces):
-    own = select(groups[kind], np.flatnonzero(groups[kind].candidates.traces < traces))
+    own = groups[kind].select(np.flatnonzero(groups[kind].candidates.traces < traces))
     judge = own.candidates.traces % 5
-    configs = [FeatureConfig(name) for name in ALL[kind]]
+    configs = [FeatureConfig(name) for name in Presets.ALL[kind]]
     rare = [place for place, config in enumerate(configs) if config.name == "tool.ridge"]  # of all groups' words
     others = [place for place in range(len(configs)) if place not in rare]
     for sides, some in (
@@ -172,14 +166,14 @@ def test_folds_that_judge_share_what_is_counted_and_learn_nothing_of_the_fold_th
         shared = CrossFitting(configs, Whole(own), "letters", choices)
         for number in some:
             learned = sides[number]
-            alone, phi = fit_features(configs, select(own, learned), "letters")
+            alone, phi = fit_features(configs, own.select(learned), "letters")
             together, same = shared.fitted(number)
             np.testing.assert_allclose(same[:, others], phi[:, others], rtol=1e-6, atol=1e-6)
             np.testing.assert_allclose(same[:, rare], phi[:, rare], atol=0.05)
             assert_alike(
                 *(plain(dict(enumerate(fit.taken(others).states))) for fit in (together, alone)), relative=1e-3
             )
-            held = select(own, np.setdiff1d(np.arange(len(judge)), learned))
+            held = own.select(np.setdiff1d(np.arange(len(judge)), learned))
             np.testing.assert_allclose(shared.applied(together, number)(held), together(held.candidates), atol=3e-3)
             labels = np.where(np.isin(np.repeat(np.arange(len(judge)), np.diff(own.offsets)), learned), own.labels, 0)
             unseen = CrossFitting(configs, Whole(replace(own, labels=labels)), "letters", choices)
@@ -204,7 +198,7 @@ def test_folds_that_judge_count_each_group_once(groups):
             [FeatureConfig("tool.rows_judged")], Whole(own), "hash", [side_of(own, side) for side in sides]
         )
         for number, learned in enumerate(sides):
-            part = select(own, learned)
+            part = own.select(learned)
             fitted, phi = shared.fitted(number)
             assert fitted.states == ({"rows": len(part.labels)},)
             assert phi.max() < len(part.labels)
@@ -241,10 +235,10 @@ def test_ten_folds_are_counted_once_each(groups):
 
 @pytest.mark.parametrize("kind", ["tool", "graph"])
 def test_parts_on_disk_give_the_same_states_and_columns(groups, kind, monkeypatch):
-    configs = [FeatureConfig(name) for name in ALL[kind]]
-    some = select(groups[kind], np.flatnonzero(groups[kind].candidates.traces < 5))
+    configs = [FeatureConfig(name) for name in Presets.ALL[kind]]
+    some = groups[kind].select(np.flatnonzero(groups[kind].candidates.traces < 5))
     in_memory, phi = fit_features(configs, some, "hash")
-    monkeypatch.setattr(mergeable_tables, "LARGEST_IN_MEMORY", 100)
+    monkeypatch.setattr(merging, "LARGEST_IN_MEMORY", 100)
     on_disk, same = fit_features(configs, some, "hash")
     assert same.tobytes() == phi.tobytes()
     assert plain(dict(enumerate(on_disk.states))) == plain(dict(enumerate(in_memory.states)))

@@ -4,19 +4,23 @@ import numpy as np
 import pytest
 
 from ltr import feature, read_groups
-from ltr.data.groups import select
-from ltr.data.shards import Whole
-from ltr.data.splits import CROSS_FITTED, hash_blocks
-from ltr.encoders.registry import ENCODERS
+from ltr.encoders import ENCODERS
 from ltr.errors import DataError, RunError, UsageError
-from ltr.features import crossfit, learned_states
-from ltr.features.crossfit import fit_features
-from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.row_queries import RowTexts, row_queries
-from ltr.features.state_learners import Counted, Optimised
-from ltr.files.mergeable_tables import table
-from ltr.files.table_keys import digests
+from ltr.features import (
+    FEATURES,
+    Counted,
+    FeatureConfig,
+    Optimised,
+    Presets,
+    RowTexts,
+    crossfit,
+    fit_features,
+    learning,
+)
+from ltr.features.texts import row_queries
+from ltr.samples import Whole
+from ltr.splits import CROSS_FITTED, hash_blocks
+from ltr.tables import digests, table
 from tests.builders import LetterEncoder, column_of, graph_lines, side_of, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
@@ -79,7 +83,7 @@ def test_the_saved_state_is_fitted_on_all_groups(tmp_path):
 
 @pytest.mark.parametrize("kind", ["tool", "graph"])
 def test_the_specification_asks_four_questions_of_each_kind(tmp_path, kind):
-    configs = [FeatureConfig(name) for name in SPECIFICATION[kind]]
+    configs = [FeatureConfig(name) for name in Presets.SPECIFICATION[kind]]
     fitted, phi = fit_features(configs, groups_of(tmp_path, LINES[kind]()), "hash")
     assert [FEATURES[name].family for name in fitted.names] == ["rel", "hist", "coop", "struct"]
     assert phi.shape[1] == 4
@@ -221,7 +225,7 @@ def test_a_source_of_texts_that_fails_is_named_with_its_feature(tmp_path, querie
 
 def test_a_feature_that_learns_nothing_has_no_state():
     with pytest.raises(UsageError, match=r"the feature tool.rel learns nothing"):
-        learned_states.state_of(FeatureConfig("tool.rel"), {})
+        learning.state_of(FeatureConfig("tool.rel"), {})
 
 
 def test_learners_in_memory_and_optimised_ones_see_all_folds_but_one_and_then_all(tmp_path):
@@ -244,7 +248,7 @@ def test_learners_in_memory_and_optimised_ones_see_all_folds_but_one_and_then_al
     try:
         fitted, phi = fit_features(configs, groups, "letters")
         assert fitted.states == ({"right": 12.0}, {"right": 12.0})
-        assert learned_states.fit_states(configs, groups, fitted.encoder) == fitted.states
+        assert learning.fit_states(configs, groups, fitted.encoder) == fitted.states
         assert (phi == 10.0).all()  # each trace is a fold of two groups, each with one right candidate
     finally:
         for config in configs:
@@ -254,7 +258,7 @@ def test_learners_in_memory_and_optimised_ones_see_all_folds_but_one_and_then_al
 def test_counts_that_choices_share_are_those_of_a_fit_alone_where_a_fold_holds_nothing(tmp_path):
     groups = groups_of(tmp_path, tool_lines(seed=4, traces=6, groups=2))
     first = np.flatnonzero(groups.candidates.traces == 0)  # one trace: its other fold is empty
-    configs, one = [FeatureConfig("tool.hist")], select(groups, first)
+    configs, one = [FeatureConfig("tool.hist")], groups.select(first)
     fitted, phi = crossfit.CrossFitting(configs, Whole(groups), "letters", [side_of(groups, first)]).fitted()
     alone, expected = fit_features(configs, one, "letters")
     assert fitted.states == alone.states

@@ -7,20 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr import feature, read_groups
-from ltr.data.groups import select
-from ltr.data.sample_shards import sample_shards
-from ltr.encoders.hashed_ngrams import HashEncoder
-from ltr.encoders.registry import ENCODERS
+from ltr import feature, read_groups, temporary
+from ltr.encoders import ENCODERS, HashEncoder
 from ltr.errors import DataError, DiskError, FileError, UsageError
-from ltr.features import crossfit
-from ltr.features.crossfit import CrossFitting, fit_features
-from ltr.features.presets import ALL, SPECIFICATION
-from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.state_learners import Counted, Optimised
-from ltr.files import shared_state_files
-from ltr.files.mergeable_tables import table
-from ltr.files.table_keys import digests
+from ltr.features import FEATURES, Counted, CrossFitting, FeatureConfig, Optimised, Presets, crossfit, fit_features
+from ltr.samples import sample_shards
+from ltr.tables import digests, table
 from tests.builders import LetterEncoder, graph_lines, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
@@ -126,7 +118,7 @@ def test_columns_and_states_are_those_of_the_samples_in_memory(tmp_path, registe
     if order == "interleaved":
         lines = [lines[place] for place in np.random.default_rng(0).permutation(len(lines))]
     path = write_lines(tmp_path / "samples.jsonl", lines)
-    names = dict.fromkeys((*SPECIFICATION[kind], *ALL[kind]))
+    names = dict.fromkeys((*Presets.SPECIFICATION[kind], *Presets.ALL[kind]))
     configs = [FeatureConfig(name) for name in names]
     # prototypes lie in half precision: a sum that differs in the last digit may round to the next number
     rounded = [name for name in names if name.split(".")[1] in ("proto", "ridge", "clause", "clauses")]
@@ -143,7 +135,7 @@ def test_of_a_single_trace_nothing_is_learned(tmp_path):
     groups = read_groups(path)
     configs = [FeatureConfig("tool.hist"), FeatureConfig("tool.lift")]
     _, phi = fit_features(configs, groups, "hash")
-    empty = select(groups, np.empty(0, dtype=np.int64))
+    empty = groups.select(np.empty(0, dtype=np.int64))
     crossfit = CrossFitting(configs, [groups, empty], "hash").stored(tmp_path)
     np.testing.assert_array_equal(crossfit.phi(groups), phi)
 
@@ -197,22 +189,22 @@ def test_the_hash_encoder_counts_a_text_once_however_many_shards_have_it():
 def test_what_is_counted_may_lie_on_disk(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(crossfit, "IN_MEMORY", 500)
     path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=24))
-    names = [name for name in ALL[kind] if name.split(".")[1] not in ("proto", "ridge", "clauses")]
+    names = [name for name in Presets.ALL[kind] if name.split(".")[1] not in ("proto", "ridge", "clauses")]
     assert_equal_fits(*both(path, [FeatureConfig(name) for name in names], "hash", 35))
 
 
 @pytest.mark.parametrize("kind", LINES)
 def test_the_states_of_folds_lie_in_files_and_give_the_same_columns(tmp_path, monkeypatch, kind):
     path = write_lines(tmp_path / "samples.jsonl", LINES[kind](traces=12))
-    configs = [FeatureConfig(name) for name in ALL[kind]]
+    configs = [FeatureConfig(name) for name in Presets.ALL[kind]]
     in_memory = over_shards(path, configs, "hash", 35)
-    monkeypatch.setattr(shared_state_files, "LARGEST_IN_MEMORY", 64)
+    monkeypatch.setattr(temporary, "LARGEST_IN_MEMORY", 64)
     in_files = over_shards(path, configs, "hash", 35)
     assert_equal_fits(in_memory, in_files, within=0)
 
 
 def test_a_worker_is_sent_where_the_states_lie_and_not_their_arrays(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_state_files, "LARGEST_IN_MEMORY", 1 << 10)
+    monkeypatch.setattr(temporary, "LARGEST_IN_MEMORY", 1 << 10)
     groups = read_groups(write_lines(tmp_path / "samples.jsonl", tool_lines(traces=60)))
     crossfit = CrossFitting([FeatureConfig("tool.ridge")], [groups], "hash").stored(tmp_path)
     assert len(crossfit.states) == 10
@@ -223,7 +215,7 @@ def test_a_worker_is_sent_where_the_states_lie_and_not_their_arrays(tmp_path, mo
 @pytest.mark.parametrize("state", [np.arange(3.0), {"numbers": np.arange(3.0)}], ids=repr)
 @pytest.mark.parametrize("largest", [0, 1 << 18])
 def test_a_state_of_a_plug_in_is_what_it_returned(tmp_path, monkeypatch, register, state, largest):
-    monkeypatch.setattr(shared_state_files, "LARGEST_IN_MEMORY", largest)
+    monkeypatch.setattr(temporary, "LARGEST_IN_MEMORY", largest)
     seen = []
 
     def see(candidates, state, context):
@@ -240,18 +232,16 @@ def test_a_state_of_a_plug_in_is_what_it_returned(tmp_path, monkeypatch, registe
 
 
 def test_numbers_come_back_in_the_order_they_had_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_state_files, "LARGEST_IN_MEMORY", 0)
+    monkeypatch.setattr(temporary, "LARGEST_IN_MEMORY", 0)
     turned = np.asfortranarray(np.arange(6.0).reshape(2, 3))
-    read = shared_state_files.StoredState.written(
-        tmp_path / "state", {"plain": np.ones((2, 3)), "turned": turned}
-    ).read()
+    read = temporary.StoredState.written(tmp_path / "state", {"plain": np.ones((2, 3)), "turned": turned}).read()
     np.testing.assert_array_equal(read["turned"], turned)
     assert read["turned"].flags.f_contiguous
     assert read["plain"].flags.c_contiguous
 
 
 def test_a_file_of_a_state_that_is_gone_or_short_is_told(tmp_path):
-    stored = shared_state_files.StoredState.written(tmp_path / "state", {"numbers": np.arange(1 << 16)})
+    stored = temporary.StoredState.written(tmp_path / "state", {"numbers": np.arange(1 << 16)})
     (tmp_path / "state").write_bytes(b"short")
     with pytest.raises(FileError, match="state: is shorter than what was written"):
         stored.read()
@@ -259,7 +249,7 @@ def test_a_file_of_a_state_that_is_gone_or_short_is_told(tmp_path):
     with pytest.raises(FileError, match="state: no such file or directory; TMPDIR must lie where all nodes see it"):
         stored.read()
     with pytest.raises(DiskError, match="no such file or directory"):
-        shared_state_files.StoredState.written(tmp_path / "no" / "folder", {})
+        temporary.StoredState.written(tmp_path / "no" / "folder", {})
 
 
 FIRST = {"tools": table(digests(["a", "b"]), {"wins": np.ones(2)})}

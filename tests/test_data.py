@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import sys
 import zlib
 from pathlib import Path
 
@@ -10,18 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
+from data.source import chat_log, make
+from data.source.tells import fitted, parts, tells
 from ltr import TrainConfig, evaluate, fit, import_samples, rank, read_groups, read_tools
-from ltr.evaluation.bootstrap import bootstrap_difference
-from ltr.features.crossfit import fit_features
-from ltr.features.registry import FeatureConfig
-from ltr.files.content_digests import digest_file
+from ltr.evaluation import bootstrap_difference
+from ltr.features import FeatureConfig, fit_features
+from ltr.files import ContentDigest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "scripts"))
-
-from studies import make_data  # noqa: E402
-from studies.data_source import chat_log  # noqa: E402
-from studies.data_source.tells import fitted, parts, tells  # noqa: E402
 
 FOLDERS = {"tools": "data/tools", "graphs": "data/graphs", "starter": "ltr/experiments/starter/data"}
 SETS = {name: [ROOT / folder / f"{part}.jsonl.gz" for part in ("train", "test")] for name, folder in FOLDERS.items()}
@@ -53,7 +48,7 @@ is_usual_zlib = "ng" not in zlib.ZLIB_RUNTIME_VERSION  # others pack the same co
 def made(tmp_path_factory):
     """A directory in which the script has written everything anew, of the large files the first 20 queries or more."""
     folder = tmp_path_factory.mktemp("made")
-    make_data.main(folder=folder, queries=20)
+    make.write_data(folder, queries=20)
     return folder
 
 
@@ -100,7 +95,7 @@ def test_the_files_begin_with_what_the_script_writes_and_are_whole(path, made):
     """The script draws one query after the other: a file that begins with its first and has the digest is its own."""
     name = path.relative_to(ROOT).as_posix()
     again = made / name
-    assert digest_file(path).sha256 == CONTENT[name]
+    assert ContentDigest.of(path).sha256 == CONTENT[name]
     assert content(path).startswith(content(again))
     if is_usual_zlib and name not in CUT:
         assert again.read_bytes() == path.read_bytes()

@@ -7,9 +7,9 @@ from dataclasses import fields
 from typer.main import get_command
 
 from ltr import ListwiseRanker, RunConfig, TrainConfig
-from ltr.benchmark.config import BenchConfig, BenchData
 from ltr.cli import app
 from ltr.experiments.batch import BatchOptions
+from ltr.rerankers.config import BenchConfig, BenchData
 from tests.made import DataConfig, EvaluateConfig
 
 SETTINGS = (RunConfig, DataConfig, TrainConfig, EvaluateConfig, BatchOptions, BenchConfig, BenchData)

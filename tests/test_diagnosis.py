@@ -7,9 +7,9 @@ import pytest
 
 from ltr import TrainConfig, fit
 from ltr.errors import UsageError
-from ltr.storage.training_record import not_identified, training_record
-from ltr.training.diagnosis import diagnose
-from ltr.training.validation_metric import Validation
+from ltr.records.training import not_identified, training_record
+from ltr.training import Validation
+from tests.made import diagnose
 from tests.oracles import conditional_logit, naive_objective, random_groups
 
 NEWTON = TrainConfig(trainer="newton")

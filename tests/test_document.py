@@ -2,8 +2,8 @@ import pickle
 
 import pytest
 
-from ltr.configtext.parsed_document import Document, path_text, value_text
-from ltr.configtext.yaml_parser import parse
+from ltr.config import Document
+from ltr.config.text import parse, path_text, value_text
 from ltr.errors import ConfigError, Place, Problem
 
 TEXT = "train:\n  l2: 0.1\nfeatures: [a, {name: b}]\n"
@@ -13,7 +13,7 @@ def test_a_value_that_is_not_there_is_placed_at_what_is_around_it():
     document = parse(TEXT, "c.yaml")
     assert str(document.place(("train", "epochs"))) == "c.yaml:1:1"
     assert str(document.place(("features", 1, "k"))) == "c.yaml:3:15"
-    assert str(Document("c.yaml", {}, {}).place(("train",))) == "c.yaml:1:1"
+    assert str(Document.of({}, "c.yaml").place(("train",))) == "c.yaml:1:1"
 
 
 def test_replacing_a_value_leaves_the_old_document_as_it_was():

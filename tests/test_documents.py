@@ -13,9 +13,9 @@ import pytest
 
 import ltr
 from ltr import errors, read_groups, read_tools
-from ltr.cli.exit_codes import EXIT_CODES
-from ltr.data.importers.registry import IMPORTERS
-from ltr.features.registry import FEATURES
+from ltr.cli import EXIT_CODES
+from ltr.features import FEATURES
+from ltr.importers import IMPORTERS
 from tests import warm
 
 ROOT = Path(__file__).parent.parent
@@ -125,7 +125,7 @@ def test_the_python_of_a_document_runs_and_prints_what_is_shown(name, checkout, 
 
 
 def test_a_block_that_lacks_an_import_fails():
-    code = "import ltr; ltr.features.registry"
+    code = "import ltr; ltr.features.protocol"
     done = subprocess.run([sys.executable, "-c", BLOCK_AFTER_BLOCK, code], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].startswith("AttributeError: ")
 

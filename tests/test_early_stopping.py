@@ -5,9 +5,8 @@ import pytest
 
 from ltr import TrainConfig, evaluate, fit, rank
 from ltr.errors import DataError, UsageError
-from ltr.training.early_stopping import Watcher
-from ltr.training.epochs_and_progress import Epoch
-from ltr.training.validation_metric import Validation
+from ltr.training import Epoch, Validation
+from ltr.training.epochs import Watcher
 from tests.oracles import naive_objective, random_groups
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ltr.encoders.registry import ENCODERS
-from ltr.encoders.vector_cache import FILE
+from ltr.encoders import ENCODERS
+from ltr.encoders.disk import FILE
 from tests import warm
 from tests.builders import tool_lines, write_lines
 
@@ -61,7 +61,6 @@ def test_a_damaged_cache_is_one_warning_and_the_same_numbers(tmp_path, own_cache
 @pytest.mark.heavy
 def test_a_fetched_model_has_neither_code_nor_pickles(tmp_path, monkeypatch):
     hub = pytest.importorskip("huggingface_hub")
-    from ltr.encoders.model_folder import fetched
 
     asked = []
 
@@ -73,7 +72,9 @@ def test_a_fetched_model_has_neither_code_nor_pickles(tmp_path, monkeypatch):
 
     monkeypatch.setattr(hub, "snapshot_download", download)
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    assert fetched("someone/model") == tmp_path
+    from ltr.encoders import ModelFolder
+
+    assert ModelFolder.found("someone/model", download=True).path == tmp_path
     name, options = asked[-1]
     assert name == "someone/model"
     assert not any(pattern.endswith((".py", ".bin", "*")) for pattern in options["allow_patterns"])

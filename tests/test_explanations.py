@@ -2,12 +2,10 @@ import numpy as np
 import pytest
 
 from ltr import Router, RunConfig, TrainConfig, read_groups, run
-from ltr.data.candidates import candidate_text
-from ltr.evaluation.best_single_feature import BestFeature
-from ltr.evaluation.metrics.ranking_measures import TOP1
-from ltr.measuring import evaluate_router
+from ltr.evaluation import TOP1, BestFeature
+from ltr.records.training import TrainingRecord
+from ltr.results import evaluate_router
 from ltr.results.queries import rescued, wrong
-from ltr.storage.training_record import TrainingRecord
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.made import DataConfig
 
@@ -67,7 +65,7 @@ def test_a_graph_is_named_with_its_first_nodes(tmp_path):
     candidates = shown.groups.candidates
     row = int(np.argmax([len(candidates.distinct_graphs[code].texts) for code in candidates.graphs]))
     texts = candidates.distinct_graphs[candidates.graphs[row]].texts
-    assert candidate_text(candidates, row) == f"{candidates.name_texts[candidates.names[row]]} ({', '.join(texts)})"
+    assert candidates.text(row) == f"{candidates.name_texts[candidates.names[row]]} ({', '.join(texts)})"
 
 
 def test_a_best_feature_whose_smallest_value_comes_first_is_asked_for_its_smallest(tmp_path):

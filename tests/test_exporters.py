@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from ltr import import_samples, read_groups
-from ltr.data.exporters.trec import falling
-from ltr.data.exporters.whitespace_safe_texts import column_text, topic_texts
-from ltr.data.importers.registry import IMPORTERS
-from ltr.data.importers.trec_files import read_trec_run
 from ltr.errors import DataError, UsageError
 from ltr.experiments.export import exported_samples
+from ltr.importers import IMPORTERS
+from ltr.importers.exporters import column_text, falling, topic_texts
+from ltr.importers.trec import RUN, read_entries
 from tests.made import told, tool_rows, written
 
 PAYLOADS = [
@@ -141,7 +140,7 @@ def test_ids_of_white_space_stay_apart_and_never_break_a_column(tmp_path):
     lines = (tmp_path / "out").read_text(encoding="utf-8").splitlines()
     assert [len(line.split()) for line in lines] == [6] * len(names)
     assert len({line.split()[0] for line in lines}) == len({line.split()[2] for line in lines}) == len(names)
-    assert len(read_trec_run(tmp_path / "out").lines) == len(names)
+    assert len(read_entries(tmp_path / "out", RUN).lines) == len(names)
 
 
 def test_two_queries_never_share_a_topic(tmp_path):

@@ -10,9 +10,10 @@ import pytest
 from ltr import RunConfig, read_groups, run
 from ltr.errors import FileError, UsageError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.storage.columns_file import load_columns, save_columns
-from ltr.storage.feature_state_file import load_features
-from ltr.storage.featurized_jsonl import sidecar, write_featurized
+from ltr.featurized import load_columns, sidecar
+from ltr.featurized.columns import save_columns
+from ltr.featurized.samples import write_featurized
+from ltr.featurized.states import load_features
 from tests.made import ROWS, DataConfig, damaged, grouped, tool_rows, written
 
 

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from ltr import read_groups
-from ltr.data.groups import select
-from ltr.encoders.registry import ENCODERS
+from ltr.encoders import ENCODERS
 from ltr.errors import UnknownNameError, UsageError
-from ltr.features.crossfit import fit_features
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.registry import FEATURES, FeatureConfig
+from ltr.features import FEATURES, FeatureConfig, FittedFeatures, fit_features
 from tests.builders import LetterEncoder, column_of, graph_lines, state_of, tool_lines, write_lines
 
 LINES = {"tool": tool_lines, "graph": graph_lines}
@@ -79,14 +76,14 @@ def test_tool_hist_share_is_half_the_share_of_right_answers_above_a_half(tmp_pat
 
 def test_history_of_what_was_never_seen_is_the_prior(tmp_path):
     groups = groups_of(tmp_path, tool_lines(traces=2))
-    nothing = select(groups, np.empty(0, dtype=np.int64))
+    nothing = groups.select(np.empty(0, dtype=np.int64))
     for name in ("tool.hist", "tool.hist_share"):
         assert set(values(name, groups, nothing).tolist()) == {0.5}
 
 
 def test_the_options_of_history_move_prior_and_strength(tmp_path):
     groups = groups_of(tmp_path, tool_lines(traces=2))
-    nothing = select(groups, np.empty(0, dtype=np.int64))
+    nothing = groups.select(np.empty(0, dtype=np.int64))
     config = FeatureConfig("tool.hist", {"prior": 0.1, "strength": 7})
     assert set(column_of(config, groups.candidates, state_of(config, nothing))) == {0.1}
 

@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from ltr import read_groups
-from ltr.data.groups import select
-from ltr.encoders.hashed_ngrams import HashEncoder
+from ltr.encoders import HashEncoder
 from ltr.errors import DataError, UsageError
-from ltr.features import answered_query_words
-from ltr.features.clause_boundaries import clauses
-from ltr.features.plain_tool_text import plain_tool_text
-from ltr.features.registry import FeatureConfig
-from ltr.features.tokenization import stemmed_words
+from ltr.features import FeatureConfig, clauses, stemmed_words, words
+from ltr.features.texts import plain_tool_text
 from tests.builders import column_of, state_of, tool_lines, write_lines
 
 TRAIN = 14  # traces of LINES that states are fitted on
@@ -43,7 +39,7 @@ def values(name, groups, **options):
     """The column of all rows, its state fitted on the first traces."""
     config = FeatureConfig(name, options)
     seen = [trace for trace, text in enumerate(groups.candidates.trace_ids) if int(text[1:]) < TRAIN]
-    state = state_of(config, select(groups, np.flatnonzero(np.isin(groups.candidates.traces, seen))))
+    state = state_of(config, groups.select(np.flatnonzero(np.isin(groups.candidates.traces, seen))))
     return column_of(config, groups.candidates, state)
 
 
@@ -133,7 +129,7 @@ def test_prototypes_of_another_encoder_are_refused(groups):
 
 def test_with_too_many_numbers_the_prototypes_of_the_most_right_tools_stay(groups, monkeypatch):
     right = {tool: len(lines) for tool, lines in answered().items()}
-    monkeypatch.setattr("ltr.features.tool_prototypes.MOST_NUMBERS", 26 * (len(right) - 1))
+    monkeypatch.setattr("ltr.features.vectors.MOST_NUMBERS", 26 * (len(right) - 1))
     state = state_of(FeatureConfig("tool.proto"), groups)
     assert state["tools"]["support"].min() > 1
     assert state["directions"]["numbers"].size <= 26 * (len(right) - 1)
@@ -272,7 +268,7 @@ def test_tool_words_is_the_log_likelihood_ratio_of_the_querys_words(groups):
 
 
 def test_with_too_many_pairs_of_words_the_most_frequent_stay(groups, monkeypatch):
-    monkeypatch.setattr(answered_query_words, "MOST_PAIRS", 150)
+    monkeypatch.setattr(words, "MOST_PAIRS", 150)
     by_hand = [likeness_of_words(line, least=2) for line in LINES]
     np.testing.assert_allclose(values("tool.words", groups), by_hand, atol=1e-12)
     assert by_hand != [likeness_of_words(line) for line in LINES]
@@ -326,5 +322,5 @@ def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups, name):
     config = FeatureConfig(name)
     state = state_of(config, groups)
     whole = column_of(config, groups.candidates, state)
-    alone = select(groups, np.array([7]))
+    alone = groups.select(np.array([7]))
     np.testing.assert_allclose(column_of(config, alone.candidates, state), whole[28:32], atol=1e-12)

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, load, read_groups, run
-from ltr.data.groups import select
-from ltr.encoders.hashed_ngrams import BUCKETS, HashEncoder, counts
-from ltr.features.clause_boundaries import clauses
-from ltr.features.plain_tool_text import plain_tool_text
-from ltr.features.registry import FEATURES, FeatureConfig
+from ltr.encoders import HashEncoder
+from ltr.encoders.hash import BUCKETS
+from ltr.features import FEATURES, FeatureConfig, clauses
+from ltr.features.texts import plain_tool_text
 from tests.builders import column_of, graph_lines, state_of, tool_lines, write_lines
 from tests.made import DataConfig
 from tests.test_features_learned import HALF, parts, vector
@@ -31,7 +30,7 @@ def values(name, groups, **options):
     """The column of all rows, its state fitted on the first traces."""
     config = FeatureConfig(name, options)
     seen = [trace for trace, text in enumerate(groups.candidates.trace_ids) if int(text[1:]) < TRAIN]
-    fit_on = select(groups, np.flatnonzero(np.isin(groups.candidates.traces, seen)))
+    fit_on = groups.select(np.flatnonzero(np.isin(groups.candidates.traces, seen)))
     state = state_of(config, fit_on)
     return column_of(config, groups.candidates, state)
 
@@ -104,7 +103,7 @@ def test_graph_near_edges_asks_the_twenty_nearest_queries_for_their_edges(groups
 
 def test_only_so_many_queries_are_stored_whatever_their_order(groups):
     config = FeatureConfig("graph.near_edges", {"stored": 5})
-    backwards = select(groups, np.arange(len(groups.offsets) - 1)[::-1])
+    backwards = groups.select(np.arange(len(groups.offsets) - 1)[::-1])
     states = [state_of(config, each) for each in (groups, backwards)]
     assert [len(state["vectors"]["numbers"]) for state in states] == [5, 5]
     np.testing.assert_array_equal(states[0]["vectors"]["numbers"], states[1]["vectors"]["numbers"])
@@ -140,8 +139,8 @@ def test_graph_cover_is_the_cosine_with_the_merged_grams_of_the_distinct_nodes(g
     encoder = HashEncoder.fitted([text for line in SEEN for _, text in nodes(line)])
 
     def grams(texts):
-        found = counts(texts)
-        times = np.bincount(found.buckets, weights=found.times, minlength=BUCKETS)
+        found = HashEncoder.counts(texts)
+        times = np.bincount(found.columns, weights=found.numbers, minlength=BUCKETS)
         return np.where(times > 0, 1 + np.log(np.maximum(times, 1)), 0) * encoder.weights
 
     by_hand = []
@@ -172,7 +171,7 @@ def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups, name):
     state = state_of(config, groups)
     whole, alone = (
         column_of(config, groups.candidates, state),
-        select(groups, np.array([7])),
+        groups.select(np.array([7])),
     )
     found = column_of(config, alone.candidates, state)
     np.testing.assert_allclose(found, whole[28:32], atol=1e-12)

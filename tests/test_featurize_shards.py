@@ -8,10 +8,8 @@ import pytest
 from ltr import RunConfig
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import fitted_features
-from ltr.features.registry import FEATURES
-from ltr.storage.columns_file import load_columns
-from ltr.storage.feature_records import fit_digest
-from ltr.storage.sharded_columns import open_columns
+from ltr.features import FEATURES
+from ltr.featurized import fit_digest, load_columns, open_columns
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.faults import in_fork
 from tests.made import DataConfig, featurized

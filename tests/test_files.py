@@ -17,14 +17,13 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.data.jsonlines import encode_lines
+from ltr.disk import make_directory, remove
 from ltr.errors import DataError, DiskError, FileError, SampleError, UsageError
-from ltr.files.atomic_write import Sink, atomic_file, write_bytes, write_lines, write_text
-from ltr.files.content_digests import ContentDigest, digest_file
-from ltr.files.filesystem_operations import make_directory, remove
-from ltr.files.path_arguments import expand
-from ltr.files.reading import LARGEST_LINE, read_bytes, read_lines
-from ltr.files.safe_file_names import path_inside, safe_name
+from ltr.files import ContentDigest, atomic_file, read_bytes, read_lines, write_file, write_lines
+from ltr.files.atomic import Sink
+from ltr.files.reading import LARGEST_LINE
+from ltr.jsonl import encode_lines
+from ltr.paths import expand, path_inside, safe_name
 from tests.faults import lists_open_files, open_files
 from tests.parsed import nodes
 
@@ -69,8 +68,8 @@ def test_the_digest_is_of_the_content_and_not_of_its_packing(tmp_path, extension
     plain.write_bytes(b"".join(line + b"\n" for line in LINES))
     seen = ContentDigest()
     list(read_lines(path, digest=seen))
-    assert (seen.byte_count, seen.sha256) == (plain.stat().st_size, digest_file(plain).sha256)
-    assert digest_file(path).sha256 == digest_file(plain).sha256
+    assert (seen.byte_count, seen.sha256) == (plain.stat().st_size, ContentDigest.of(plain).sha256)
+    assert ContentDigest.of(path).sha256 == ContentDigest.of(plain).sha256
 
 
 @pytest.mark.parametrize(
@@ -235,8 +234,8 @@ def test_a_glob_without_a_match_and_a_second_stdin_are_errors(tmp_path):
 
 def test_written_content_replaces_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
-    write_text(path, "old")
-    write_bytes(path, b"neu\n")
+    write_file(path, "old")
+    write_file(path, b"neu\n")
     assert path.read_text() == "neu\n"
     assert names_in(tmp_path) == ["a.txt"]
 
@@ -254,14 +253,14 @@ def test_the_content_is_durable_before_the_rename_and_the_name_after_it(tmp_path
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "replace", renamed)
-    write_bytes(tmp_path / "x", b"content")
+    write_file(tmp_path / "x", b"content")
     assert calls == ["file", "rename", "directory"]
 
 
 @lists_open_files
 def test_neither_a_write_nor_one_that_fails_leaves_a_file_open(tmp_path):
     before = open_files()
-    write_bytes(tmp_path / "x", b"content")
+    write_file(tmp_path / "x", b"content")
     with pytest.raises(KeyError), atomic_file(tmp_path / "x"):
         raise KeyError
     assert open_files() == before
@@ -279,7 +278,7 @@ def test_the_first_descriptors_of_a_process_are_closed_once_as_any_other(tmp_pat
 
 
 def test_a_file_is_removed_if_it_is_there_and_what_cannot_be_removed_is_named(tmp_path):
-    write_bytes(tmp_path / "x", b"content")
+    write_file(tmp_path / "x", b"content")
     remove(tmp_path / "x")
     assert names_in(tmp_path) == []
     remove(tmp_path / "x")
@@ -306,7 +305,7 @@ def test_numpy_can_save_into_an_atomic_file(tmp_path):
 
 def test_a_failure_inside_the_block_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "a.txt"
-    write_text(path, "old")
+    write_file(path, "old")
     with pytest.raises(KeyboardInterrupt), atomic_file(path) as sink:  # noqa: PT012
         sink.write(b"half")
         raise KeyboardInterrupt
@@ -381,7 +380,7 @@ def disk_calls_until_rename(extension: str) -> int:
 def test_a_short_write_is_carried_on(tmp_path, monkeypatch):
     real = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: real(descriptor, content[:7]))
-    write_bytes(tmp_path / "a", b"0123456789" * 10)
+    write_file(tmp_path / "a", b"0123456789" * 10)
     assert (tmp_path / "a").read_bytes() == b"0123456789" * 10
 
 
@@ -397,7 +396,7 @@ def test_a_short_write_is_carried_on(tmp_path, monkeypatch):
 def test_a_place_that_cannot_be_written_is_a_disk_error_that_names_it(tmp_path, path, problem):
     path = path.format(tmp_path)
     with pytest.raises(DiskError) as error:
-        write_text(path, "x")
+        write_file(path, "x")
     assert str(error.value) == f"{path}: {problem}"
 
 
@@ -482,7 +481,8 @@ def opening_calls(source: Path) -> list[str]:
 
 def test_nothing_else_in_the_package_opens_files():
     package = Path(ltr.__file__).parent
-    sources = [path for path in package.rglob("*.py") if path.parent.name != "files"]
+    allowed = {package / name for name in ("disk.py", "journal.py", "lazy.py", "streams.py", "temporary.py")}
+    sources = [path for path in package.rglob("*.py") if path.parent.name != "files" and path not in allowed]
     assert sum(map(opening_calls, sources), []) == []  # noqa: RUF017
     assert opening_calls(package / "files" / "reading.py") != []
 

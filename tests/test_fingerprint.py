@@ -1,14 +1,15 @@
 import pytest
 
 from ltr import read_groups
-from ltr.data.fingerprint import fingerprint
 from tests.made import grouped, tool_rows, written
+
+pytestmark = pytest.mark.contract
 
 ROWS = list(tool_rows(range(6)))
 
 
 def digest(directory, rows):
-    return fingerprint(read_groups(written(directory / "s.jsonl", rows)))
+    return read_groups(written(directory / "s.jsonl", rows)).fingerprint
 
 
 def changed(**fields):

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 
 from ltr import TrainConfig, fit
 from ltr.errors import DivergedError, RunError, UnknownNameError, UsageError
-from ltr.training.fit_result import Optimum
-from ltr.training.identifiability import direction_text
-from ltr.training.registry import TRAINERS
+from ltr.training import TRAINERS, direction_text
+from ltr.training.model import Optimum
 from tests.oracles import naive_descent, naive_objective, random_groups
 
 seeds = st.integers(0, 10**6)

@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, TrainConfig, evaluate, fit, rank, read_groups, run
-from ltr.data.candidates import key_order
-from ltr.data.groups import select
-from ltr.data.shards import Whole
-from ltr.data.splits import split_off
 from ltr.errors import DataError, DivergedError, UsageError
-from ltr.features.crossfit import fit_features
-from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import FeatureConfig
+from ltr.features import FeatureConfig, Presets, fit_features
 from ltr.folds import path_weights
-from ltr.training.trainable import Design
+from ltr.samples import Whole
+from ltr.splits import split_off
+from ltr.training import Design
 from tests.builders import tool_lines, write_lines
 from tests.made import DataConfig, EvaluateConfig, fold_indices
 from tests.oracles import random_groups
@@ -41,15 +37,15 @@ def config(samples):
 def test_each_fold_is_ranked_by_what_was_learned_and_featurised_without_it(config, metric):
     config = replace(config, train=replace(config.train, metric=metric))
     groups = read_groups(config.data.train)
-    names = [FeatureConfig(name) for name in SPECIFICATION["tool"]]
+    names = [FeatureConfig(name) for name in Presets.SPECIFICATION["tool"]]
     values, ranks = np.empty((3, 4)), []
     for fold, (inside, outside) in enumerate(fold_indices(groups, 4, seed=0, by="trace")):
-        learned, held = select(groups, inside), select(groups, outside)
+        learned, held = groups.select(inside), groups.select(outside)
         features, phi = fit_features(names, learned, "hash")
         held_phi, each = features(held.candidates), []
         for place, l2 in enumerate(L2S):
             w = fit(phi, learned.labels, learned.offsets, TrainConfig(trainer="newton", l2=l2)).w
-            result = evaluate(rank(held_phi @ w, held.offsets, keys=key_order(held.candidates)), held.labels)
+            result = evaluate(rank(held_phi @ w, held.offsets, keys=held.candidates.key_order()), held.labels)
             s = held_phi @ w
             total = np.log(np.add.reduceat(np.exp(s), held.offsets[:-1]))
             values[place, fold] = (s[held.labels > 0] - total).mean() if metric == "loss" else result.means["mrr"]

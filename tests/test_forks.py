@@ -22,7 +22,7 @@ from itertools import count
 import numpy as np
 
 import ltr
-from ltr.encoders.dense_vectors import Dense
+from ltr.encoders import Dense
 
 PARENT, at_work, go_on = os.getpid(), threading.Event(), threading.Event()
 WORDS, waits_in = ("map", "mail"), None

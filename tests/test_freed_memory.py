@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.files import mergeable_tables
-from ltr.files.freed_memory import keep_freed_memory, return_freed_memory
-from ltr.files.mergeable_tables import release, table
-from ltr.files.table_keys import digests
+from ltr.memory import keep_freed_memory, return_freed_memory
+from ltr.tables import digests, merging, release, table
 from tests.faults import in_fork
 
 MADE = 64 << 20  # bytes of arrays, of which nearly all are freed
@@ -75,7 +73,7 @@ def says_a_worker(_):
 
 
 def test_the_command_line_keeps_what_it_freed(cli, monkeypatch):
-    from ltr import cli as command_line
+    from ltr.cli import start as command_line
 
     kept = []
     monkeypatch.setattr(command_line, "keep_freed_memory", lambda: kept.append(os.getpid()))
@@ -85,10 +83,10 @@ def test_the_command_line_keeps_what_it_freed(cli, monkeypatch):
 
 def test_memory_goes_back_after_large_tables_alone(monkeypatch):
     returned = []
-    monkeypatch.setattr(mergeable_tables, "return_freed_memory", lambda: returned.append(True))
+    monkeypatch.setattr(merging, "return_freed_memory", lambda: returned.append(True))
     part = {"texts": table(digests(["a"]), {"times": np.array([1])})}
     release(part)
     assert returned == []
-    monkeypatch.setattr(mergeable_tables, "MOST_KEPT", 4)
+    monkeypatch.setattr(merging, "MOST_KEPT", 4)
     release(part)
     assert returned == [True]

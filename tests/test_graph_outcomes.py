@@ -13,7 +13,7 @@ import pytest
 
 import ltr
 from ltr.errors import LtrError
-from ltr.features.registry import FEATURES as REGISTERED
+from ltr.features import FEATURES as REGISTERED
 from tests.made import graph_rows, tool_rows, written
 
 FEATURES = ("graph.rel", "graph.hist", "graph.proto", "graph.near_edges", "graph.edges", "graph.cover", "graph.start")

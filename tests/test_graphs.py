@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ltr.data.graphs import Graph, decode_graph, graph_text
+from ltr.catalogues import Graph, decode_graph
 from ltr.errors import FieldError
 
 
@@ -85,5 +85,5 @@ def test_a_tree_that_is_not_one_says_so(tree, problem):
 
 def test_the_text_names_the_first_node_and_the_next_five():
     nodes = [{"id": n, "name": f"t{n}"} for n in range(8)]
-    text = graph_text(graph(nodes, [[0, 1], [1, 2]]))
+    text = graph(nodes, [[0, 1], [1, 2]]).text
     assert text == "Root: t0. Children: t1 -> t2 -> t3 -> t4 -> t5. Structure: 8 nodes, 2 edges"

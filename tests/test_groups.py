@@ -11,13 +11,10 @@ import numpy as np
 import pytest
 
 from ltr import Groups, read_groups
-from ltr.data.candidates import Candidates, key_order
-from ltr.data.catalogues.graphs import GraphEntry
-from ltr.data.graphs import Graph
-from ltr.data.groups import select
-from ltr.data.tool_texts import ToolText
+from ltr.catalogues import Graph, GraphEntry, ToolText
 from ltr.errors import DataError, SampleError
-from ltr.files.atomic_write import write_lines
+from ltr.files import write_lines
+from ltr.samples import Candidates
 from tests.made import tool_rows, written
 
 
@@ -188,9 +185,9 @@ def test_a_selection_is_what_reading_only_those_groups_gives(tmp_path):
     ]
     groups = read(tmp_path, *lines)
     indices = np.array([13, 2, 7])
-    selected = select(groups, indices)
+    selected = groups.select(indices)
     kept = read(tmp_path, *(row if start // 4 in {2, 7, 13} else b"" for start, row in enumerate(lines)))
-    assert decoded(selected) == decoded(select(kept, np.array([2, 0, 1])))
+    assert decoded(selected) == decoded(kept.select(np.array([2, 0, 1])))
     tables = [selected.candidates.name_texts, selected.candidates.query_texts, selected.candidates.trace_ids]
     assert [set(table) for table in tables] == [
         set(kept.candidates.name_texts),
@@ -205,7 +202,7 @@ def test_a_selection_of_graphs_keeps_their_types_and_features(tmp_path):
     lines = [
         graph_line(trace_id=n, candidate_type=f"c{n}", tree=tree, features=[n], time=n) for n, tree in enumerate(trees)
     ]
-    selected = select(read(tmp_path, *lines), np.array([2, 1]))
+    selected = read(tmp_path, *lines).select(np.array([2, 1]))
     assert selected.candidates.type_texts == ("c2", "c1")
     assert [graph.names for graph in selected.candidates.distinct_graphs] == [("2",), ("1",)]
     assert selected.candidates.features.tolist() == [[2], [1]]
@@ -213,7 +210,7 @@ def test_a_selection_of_graphs_keeps_their_types_and_features(tmp_path):
 
 
 def test_selecting_nothing_gives_no_groups(tmp_path):
-    selected = select(read(tmp_path, line()), np.array([], dtype=np.int64))
+    selected = read(tmp_path, line()).select(np.array([], dtype=np.int64))
     assert selected.offsets.tolist() == [0]
     assert selected.candidates.name_texts == ()
 
@@ -222,7 +219,7 @@ def test_the_order_of_ids_is_the_order_of_their_utf8_bytes(tmp_path):
     given = ["b", "Z", "a", "é", "\U0001f600", "\uff5e", "a1"]
     groups = read(tmp_path, *(line(name=name) for name in given))
     in_order = sorted(given, key=lambda name: name.encode())
-    assert key_order(groups.candidates).tolist() == [in_order.index(name) for name in given]
+    assert groups.candidates.key_order().tolist() == [in_order.index(name) for name in given]
 
 
 def test_reading_does_not_depend_on_the_order_of_lines_of_different_groups(tmp_path):
@@ -269,7 +266,7 @@ def test_a_drawn_row_bears_its_rule_and_its_probability_and_is_not_logged(tmp_pa
     assert groups.candidates.is_logged.tolist() == [True, False, False, False, True]
     assert groups.candidates.draws.rules.tolist() == [0, 1, 2, 1, 0]
     assert str(groups.candidates.draws.probabilities.tolist()) == "[1.0, 0.25, 1.0, nan, 1.0]"
-    second = select(groups, np.array([1])).candidates
+    second = groups.select(np.array([1])).candidates
     assert second.draws.rules.tolist() == [0]
 
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ltr.encoders.hashed_ngrams import BUCKETS, HashEncoder, counts
+from ltr.encoders import HashEncoder
+from ltr.encoders.hash import BUCKETS
 from ltr.errors import DataError
-from ltr.files.learned_state_types import refuse_other_type
+from ltr.states import refuse_other_type
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", "  ", "写一封邮件", "send e-mail", "Ünïcödé ☂", "a"]
 
@@ -83,8 +84,8 @@ def test_a_text_has_the_same_row_alone_and_among_many():
 
 
 def test_no_gram_crosses_from_one_text_into_the_next():
-    counted = counts(["abc", "def"])
-    assert set(counted.buckets[counted.texts == 0].tolist()) == {bucket_of(gram) for gram in grams("abc")}
+    counted = HashEncoder.counts(["abc", "def"])
+    assert set(counted.columns[counted.owners == 0].tolist()) == {bucket_of(gram) for gram in grams("abc")}
 
 
 def test_the_state_of_hash_gives_the_same_rows_and_revision_again():

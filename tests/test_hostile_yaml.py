@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from ltr.configtext.dataclass_checks import as_dataclass
-from ltr.configtext.yaml_parser import parse
+from ltr.config import as_dataclass
+from ltr.config.text import parse
 from ltr.errors import ConfigError, Problem
 from tests.tables import Config
 

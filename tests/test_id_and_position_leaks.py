@@ -2,7 +2,7 @@
 
 import pytest
 
-from ltr.audit.id_and_position_leaks import id_words
+from ltr.audit.leaks import id_words
 from tests.audits import CLEAN, changed, findings_of
 from tests.builders import graph_lines
 

@@ -5,22 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.importers.anthropic import OF_OPENAI
-from ltr.data.importers.chat_requests import HISTORY, NO_ANSWER, NO_MESSAGES, UNREADABLE_RESPONSE
-from ltr.data.importers.conversations import CUT_OFF, FAILED, FORCED, NAMELESS, REFUSED, UNFINISHED
-from ltr.data.importers.groups_from_conversations import (
-    DONE,
-    GOES_ON,
-    NO_TABLE,
-    NO_TOOL,
-    NOT_ON_TABLE,
-    ONE_TOOL,
-    RETRIED,
-    SEEN_BEFORE,
-    SEVERAL_TOOLS,
-)
 from tests import chats
+from tests import reasons as why
 from tests.chats import imported, labels, right, user
+
+pytestmark = pytest.mark.contract
 
 TOOLS = [
     {"name": "weather", "description": "Weather of a city.", "input_schema": {"type": "object"}},
@@ -82,7 +71,7 @@ def test_a_request_with_its_response_is_one_decision_and_its_history_is_none(tmp
             ],
         },
     ]
-    assert (kept, skipped, remarks) == ({ONE_TOOL: 1, SEVERAL_TOOLS: 1}, {}, {HISTORY: 1})
+    assert (kept, skipped, remarks) == ({why.ONE_TOOL: 1, why.SEVERAL_TOOLS: 1}, {}, {why.HISTORY: 1})
 
 
 def test_every_answer_of_messages_without_a_response_is_a_decision(tmp_path):
@@ -104,50 +93,56 @@ def test_every_answer_of_messages_without_a_response_is_a_decision(tmp_path):
         ("rain?", ["weather"]),
         ("Oslo, I mean", ["weather"]),  # a text beside results is a new message of the user
     ]
-    assert (kept, skipped) == ({NO_TOOL: 1, ONE_TOOL: 2}, {RETRIED: 1, DONE: 1})
+    assert (kept, skipped) == ({why.NO_TOOL: 1, why.ONE_TOOL: 2}, {why.RETRIED: 1, why.DONE: 1})
 
 
 def test_tools_that_a_server_runs_are_tools(tmp_path):
     searched = {"type": "web_search_tool_result", "tool_use_id": "u1", "content": []}
     line = exchange([user("a")], use("web_search", kind="server_tool_use"), searched, TEXT, stop="end_turn")
     groups, kept, *_ = imported("anthropic", [line], tmp_path)
-    assert (right(groups[0]), kept) == (["web_search"], {ONE_TOOL: 1})
+    assert (right(groups[0]), kept) == (["web_search"], {why.ONE_TOOL: 1})
 
 
 def test_a_response_goes_on_with_the_beginning_that_a_request_gave_it(tmp_path):
     line = exchange([user("a"), {"role": "assistant", "content": "The answer is"}], TEXT, stop="end_turn")
     groups, kept, *_ = imported("anthropic", [line], tmp_path)
-    assert (right(groups[0]), kept) == (["none"], {NO_TOOL: 1})
+    assert (right(groups[0]), kept) == (["none"], {why.NO_TOOL: 1})
 
 
 @pytest.mark.parametrize(
     "line, reason",
     [
-        (exchange([user("a")], use("mail"), stop="max_tokens"), CUT_OFF),
-        (exchange([user("a")], TEXT, stop="model_context_window_exceeded"), CUT_OFF),
-        (exchange([user("a")], TEXT, stop="refusal"), REFUSED),
-        (exchange([user("a")], TEXT, stop="pause_turn"), UNFINISHED),
-        (exchange([user("a")], use("mail"), tool_choice={"type": "tool", "name": "mail"}), FORCED),
-        (exchange([user("a")], TEXT, stop="end_turn", tool_choice={"type": "none"}), FORCED),
-        (exchange([user("a")], use("")), NAMELESS),
-        (exchange([user("a")], use("fly")), NOT_ON_TABLE),
-        (exchange([user("a")], use("mail"), tools=[]), NO_TABLE),
-        (exchange([user("a"), said(use("mail")), results(result("sent"))], TEXT, stop="end_turn"), DONE),
-        ({"messages": [user("a")], "tools": TOOLS}, NO_ANSWER),
-        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": {"type": "error", "error": {}}}, FAILED),
-        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": None}, FAILED),
-        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": "sent"}, UNREADABLE_RESPONSE),
-        ({"tools": TOOLS}, NO_MESSAGES),
-        ({"messages": [user("a"), said(TEXT), said(use("fly"))], "tools": TOOLS[:0]}, {GOES_ON: 1, NO_TABLE: 1}),
-        (chats.exchange([user("a"), chats.said(chats.call("mail"))], chats.said()), OF_OPENAI),
-        (exchange([user("good")], use("mail"), response_id="good"), SEEN_BEFORE),
+        (exchange([user("a")], use("mail"), stop="max_tokens"), why.CUT_OFF),
+        (exchange([user("a")], TEXT, stop="model_context_window_exceeded"), why.CUT_OFF),
+        (exchange([user("a")], TEXT, stop="refusal"), why.REFUSED),
+        (exchange([user("a")], TEXT, stop="pause_turn"), why.UNFINISHED),
+        (exchange([user("a")], use("mail"), tool_choice={"type": "tool", "name": "mail"}), why.FORCED),
+        (exchange([user("a")], TEXT, stop="end_turn", tool_choice={"type": "none"}), why.FORCED),
+        (exchange([user("a")], use("")), why.NAMELESS),
+        (exchange([user("a")], use("fly")), why.NOT_ON_TABLE),
+        (exchange([user("a")], use("mail"), tools=[]), why.NO_TABLE),
+        (exchange([user("a"), said(use("mail")), results(result("sent"))], TEXT, stop="end_turn"), why.DONE),
+        ({"messages": [user("a")], "tools": TOOLS}, why.NO_ANSWER),
+        (
+            {"request": {"messages": [user("a")], "tools": TOOLS}, "response": {"type": "error", "error": {}}},
+            why.FAILED,
+        ),
+        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": None}, why.FAILED),
+        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": "sent"}, why.UNREADABLE_RESPONSE),
+        ({"tools": TOOLS}, why.NO_MESSAGES),
+        (
+            {"messages": [user("a"), said(TEXT), said(use("fly"))], "tools": TOOLS[:0]},
+            {why.GOES_ON: 1, why.NO_TABLE: 1},
+        ),
+        (chats.exchange([user("a"), chats.said(chats.call("mail"))], chats.said()), why.OF_OPENAI),
+        (exchange([user("good")], use("mail"), response_id="good"), why.SEEN_BEFORE),
     ],
 )
 def test_what_is_no_decision_is_skipped_under_its_reason(tmp_path, line, reason):
     good = exchange([user("good")], use("mail"), response_id="good")
     groups, kept, skipped, _ = imported("anthropic", [good, line], tmp_path)
     assert [group["query"] for group in groups] == ["good"]
-    assert (kept, skipped) == ({ONE_TOOL: 1}, reason if isinstance(reason, dict) else {reason: 1})
+    assert (kept, skipped) == ({why.ONE_TOOL: 1}, reason if isinstance(reason, dict) else {reason: 1})
 
 
 def test_any_of_the_tools_is_a_free_choice(tmp_path):

@@ -1,15 +1,14 @@
 """Trajectories of ATIF: one table of tools, copied steps that count once, sub-agents inside a trajectory."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from ltr import import_samples
-from ltr.data.importers.atif import COPIED, NO_TRAJECTORY, UNKNOWN_SOURCE, is_atif
-from ltr.data.importers.file_beginning import read_opening
 from ltr.errors import DataError
-from tests.spans import schema
+from ltr.importers import recognise
+from tests import reasons as why
+from tests.chats import labels
+from tests.spans import counts, importing, schema
 
 
 @pytest.fixture(autouse=True)
@@ -38,18 +37,7 @@ def trajectory(*listed, **more):
     return about | {"steps": steps(*listed)} | more
 
 
-def imported(*documents):
-    Path("log.json").write_text("\n".join(map(json.dumps, documents)), encoding="utf-8")
-    summary = import_samples("atif", ["log.json"], "x.jsonl", overwrite=True)
-    return summary, [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def labels(group):
-    return {entry.get("tool", "none"): entry["label"] for entry in group["candidates"]}
-
-
-def counts(entries):
-    return {entry.reason: entry.number for entry in entries}
+imported = importing("atif", "log.json")
 
 
 FIXTURE = trajectory(
@@ -78,8 +66,8 @@ def test_the_fixture_gives_the_groups_and_reasons_counted_by_hand():
         "answers without a call after an earlier answer or result: the work is done": 1,
         "answers that called only tools that are not on the table": 1,
     }
-    assert counts(summary.remarks)[UNKNOWN_SOURCE] == 1
-    assert is_atif(read_opening("log.json"))
+    assert counts(summary.remarks)[why.UNKNOWN_SOURCE] == 1
+    assert "atif" in recognise("log.json")
 
 
 def test_steps_copied_into_a_continuation_count_once_and_are_its_past():
@@ -90,7 +78,7 @@ def test_steps_copied_into_a_continuation_count_once_and_are_its_past():
         ("s1", {"bash": 1, "edit": 0}, None),
         ("s1", {"bash": 0, "edit": 1}, ["bash"]),
     ]
-    assert counts(summary.skipped) == {COPIED: 1}
+    assert counts(summary.skipped) == {why.COPIED: 1}
 
 
 def test_a_sub_agent_is_a_conversation_of_the_same_trace():
@@ -109,5 +97,5 @@ def test_a_call_repeated_after_it_failed_is_skipped():
 
 
 def test_a_file_without_steps_says_so():
-    with pytest.raises(DataError, match=NO_TRAJECTORY):
+    with pytest.raises(DataError, match=why.NO_TRAJECTORY):
         imported({"schema_version": "ATIF-v1.6"})

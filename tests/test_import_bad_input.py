@@ -5,15 +5,10 @@ import json
 import pytest
 
 from ltr import import_samples
-from ltr.data.importers.chat_requests import HISTORY
-from ltr.data.importers.groups_from_conversations import (
-    CONTEXT_CUT,
-    LONGEST_CONTEXT,
-    LONGEST_QUERY,
-    ONE_TOOL,
-    QUERY_CUT,
-)
+from tests import reasons as why
 from tests.chats import TOOLS, call, exchange, imported, result, said, user
+
+pytestmark = pytest.mark.contract
 
 KEY = "sk-proj-abcdefghij0123456789"
 MAIL = "ann.lee@example.org"
@@ -26,9 +21,9 @@ def test_a_message_of_10_mb_is_cut_and_counted(tmp_path):
         exchange([user("a"), said(call("search")), result(long), user("b")], said(call("mail"))),
     ]
     groups, kept, _, remarks = imported("openai", lines, tmp_path)
-    assert LONGEST_QUERY - 20 < len(groups[0]["query"]) <= LONGEST_QUERY
-    assert len(groups[1]["context"]) <= LONGEST_CONTEXT
-    assert (kept, remarks) == ({ONE_TOOL: 2}, {QUERY_CUT: 1, CONTEXT_CUT: 1, HISTORY: 1})
+    assert why.LONGEST_QUERY - 20 < len(groups[0]["query"]) <= why.LONGEST_QUERY
+    assert len(groups[1]["context"]) <= why.LONGEST_CONTEXT
+    assert (kept, remarks) == ({why.ONE_TOOL: 2}, {why.QUERY_CUT: 1, why.CONTEXT_CUT: 1, why.HISTORY: 1})
 
 
 def test_secrets_reach_the_output_neither_from_texts_nor_from_arguments_nor_from_descriptions(tmp_path):
@@ -48,13 +43,13 @@ def test_secrets_reach_the_output_neither_from_texts_nor_from_arguments_nor_from
     assert groups[0]["query"] == "to [mail]"
     assert groups[0]["context"] == "user: use [key]\nassistant: I use [key]\ntool: [mail]"
     assert groups[0]["candidates"][1]["tool_description"] == "Write to [mail] with [key]"
-    assert remarks == {"mail addresses replaced by [mail]": 3, "keys replaced by [key]": 3, HISTORY: 1}
+    assert remarks == {"mail addresses replaced by [mail]": 3, "keys replaced by [key]": 3, why.HISTORY: 1}
 
 
 @pytest.mark.parametrize("shift", range(12))
 def test_a_cut_never_leaves_half_a_secret(tmp_path, shift):
     """Whatever stands at the edge of a cut is whole, and so redaction knows it, or is gone."""
-    words = ("x " * LONGEST_QUERY)[: LONGEST_QUERY - 24 + 2 * shift]
+    words = ("x " * why.LONGEST_QUERY)[: why.LONGEST_QUERY - 24 + 2 * shift]
     groups, *_ = imported("openai", [exchange([user(f"{words} {KEY} {KEY}")], said(call("mail")))], tmp_path)
     assert "sk-" not in groups[0]["query"]
     assert set(groups[0]["query"].replace("[key]", "")) <= {"x", " "}

@@ -5,18 +5,11 @@ import json
 import pytest
 
 from ltr import import_samples
-from ltr.data.importers.calling_trees import NO_CHOICE, NO_ID, NO_NODE, NO_TRACE, NOT_IN_POOL, UNDECIDED
-from ltr.data.importers.groups_from_conversations import (
-    LONE,
-    NO_QUERY,
-    NOT_ON_TABLE,
-    ONE_TOOL,
-    SEEN_BEFORE,
-    SEVERAL_TOOLS,
-)
-from ltr.data.importers.offered_tools_and_calls import NO_TOOL
 from ltr.errors import UsageError
+from tests import reasons as why
 from tests.chats import labels
+
+pytestmark = pytest.mark.contract
 
 POOL = {"tools": {"search": {"description": "Searches.", "inputs": "query"}, "mail": {"description": "Mails."}}}
 
@@ -56,7 +49,7 @@ def test_a_decision_at_a_node_is_a_group_and_the_nodes_before_it_are_its_past(tm
         ("c", ["search", "search"]),
         ("b", ["search"]),
     ]
-    assert (kept, skipped, remarks) == ({ONE_TOOL: 3}, {}, {})
+    assert (kept, skipped, remarks) == ({why.ONE_TOOL: 3}, {}, {})
 
 
 def test_every_decision_that_cannot_be_used_is_counted_under_its_reason(tmp_path):
@@ -78,23 +71,23 @@ def test_every_decision_that_cannot_be_used_is_counted_under_its_reason(tmp_path
         ("2", "b", {"mail": 1, "lamp": 0}),
         ("2", "c", {"mail": 1}),
     ]
-    assert kept == {SEVERAL_TOOLS: 1, ONE_TOOL: 2}
+    assert kept == {why.SEVERAL_TOOLS: 1, why.ONE_TOOL: 2}
     assert skipped == {
-        NOT_ON_TABLE: 1,
-        SEEN_BEFORE: 1,
-        NO_CHOICE: 1,
-        NO_NODE: 1,
-        NO_QUERY: 1,
-        NO_ID: 1,
-        NO_TRACE: 1,
+        why.NOT_ON_TABLE: 1,
+        why.SEEN_BEFORE: 1,
+        why.NO_CHOICE: 1,
+        why.NO_NODE: 1,
+        why.NO_QUERY: 1,
+        why.TRACE_WITHOUT_ID: 1,
+        why.NO_GRAPHS: 1,
     }
-    assert remarks == {NO_TOOL: 2, NOT_IN_POOL: 1, LONE: 1}
+    assert remarks == {why.NOT_A_TOOL: 2, why.NOT_IN_POOL: 1, why.LONE: 1}
 
 
 def test_nodes_without_a_decision_are_counted_and_edges_may_run_in_a_circle(tmp_path):
     circle = trace([decision("a", "mail")], edges=[("a", "b"), ("b", "a"), ("a",), ("a", None)])
     groups, _, _, remarks = imported(tmp_path, {"traces": [circle]})
-    assert ("previous" in groups[0], remarks) == (False, {UNDECIDED: 2})
+    assert ("previous" in groups[0], remarks) == (False, {why.UNDECIDED: 2})
 
 
 def test_a_trace_may_stand_on_a_line_of_its_own(tmp_path):

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from ltr import import_samples, read_groups
-from ltr.data.importers.csv import looks_like_table
-from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.tally import Count
 from ltr.errors import DataError, UsageError
 from ltr.files.reading import zstd_module
+from ltr.importers import Count, recognise
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +36,7 @@ def test_a_row_is_a_candidate_in_named_columns():
 
 
 def test_rows_of_a_group_that_lie_apart_count_as_one_group(monkeypatch):
-    monkeypatch.setattr("ltr.data.importers.import_samples.DIGESTS_AT_ONCE", 2)  # groups are added up in the middle
+    monkeypatch.setattr("ltr.importers.frame.DIGESTS_AT_ONCE", 2)  # groups are added up in the middle
     summary, _ = imported("query,tool,label,trace,node\nq,a,1,s,1\nr,a,1,s,2\nq,b,0,s,1\nr,b,0,s,2\nr,c,0,t,2\n")
     assert (summary.samples, summary.groups) == (5, 3)
     assert len(read_groups("x.jsonl").offsets) == 3 + 1
@@ -204,7 +202,8 @@ def test_what_was_imported_can_be_read():
      (b"a,b\n", False), (b"query,tool", False), (b"\xff\xfe\n", False)],
 )  # fmt: skip
 def test_a_table_is_known_by_its_header(content, is_one):
-    assert looks_like_table(Opening("x", content)) is is_one
+    Path("x").write_bytes(content)
+    assert ("csv" in recognise("x")) is is_one
 
 
 def by_command(cli, text, *flags):

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from ltr import import_samples, read_groups
-from ltr.data.importers.file_beginning import Opening
-from ltr.data.importers.registry import IMPORTERS
 from ltr.errors import LtrError
+from ltr.importers import IMPORTERS
+from ltr.importers.frame import Opening
 from tests import test_import_anthropic as anthropic
 from tests import test_import_calling_trees as trees
 from tests import test_import_openai as openai

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ltr import import_samples
-from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.langfuse import TOP_LEVEL, is_langfuse
 from ltr.errors import DataError
-from tests.spans import inference, schema
+from ltr.importers import recognise
+from tests import reasons as why
+from tests.chats import labels
+from tests.spans import counts, importing, inference, schema
 
 DEFINITIONS = {name: json.dumps({"description": f"Does {name}.", "parameters": {}}) for name in ("weather", "mail")}
 
@@ -33,20 +33,7 @@ def generation(number, said, *called, text="", **more):
     return observation(number, input=given, output={"role": "assistant", "content": text}, **columns, **more)
 
 
-def imported(*rows, outcome="", name="log.jsonl"):
-    if rows:
-        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    options = {"outcome": outcome} if outcome else {}
-    summary = import_samples("langfuse", [name], "x.jsonl", options=options, overwrite=True)
-    return summary, [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def labels(group):
-    return {entry.get("tool", "none"): entry["label"] for entry in group["candidates"]}
-
-
-def counts(entries):
-    return {entry.reason: entry.number for entry in entries}
+imported = importing("langfuse")
 
 
 FIXTURE = (
@@ -93,7 +80,7 @@ def test_an_array_json_inside_texts_a_trace_and_a_table_give_the_same():
         table = csv.DictWriter(file, [*FIXTURE[0], "statusMessage"])
         table.writeheader()
         table.writerows(map(as_texts, FIXTURE))
-    assert is_langfuse(read_opening("log.csv"))
+    assert "langfuse" in recognise("log.csv")
     assert imported(name="log.csv")[1] == groups
 
 
@@ -171,7 +158,7 @@ def test_items_of_the_responses_api_are_calls_and_results_of_the_past():
 
 
 def test_a_trace_that_keeps_only_its_top_says_what_to_export():
-    with pytest.raises(DataError, match=TOP_LEVEL):
+    with pytest.raises(DataError, match=why.TOP_LEVEL):
         imported({"id": "t1", "name": "chat", "observations": []})
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from ltr import import_samples
-from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.langsmith import NO_RUN, is_langsmith
 from ltr.errors import DataError
-from tests.spans import schema
+from ltr.importers import recognise
+from tests import reasons as why
+from tests.chats import labels
+from tests.spans import counts, importing, schema
 
 TOOLS = [json.loads(schema("weather", "Rain.")), {"name": "mail", "description": "Mails.", "input_schema": {}}]
 
@@ -45,19 +46,7 @@ def model(number, said, *called, text="", tools=TOOLS, finish="stop", **more):
     )
 
 
-def imported(*rows, outcome=""):
-    Path("log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    options = {"outcome": outcome} if outcome else {}
-    summary = import_samples("langsmith", ["log.jsonl"], "x.jsonl", options=options, overwrite=True)
-    return summary, [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def labels(group):
-    return {entry.get("tool", "none"): entry["label"] for entry in group["candidates"]}
-
-
-def counts(entries):
-    return {entry.reason: entry.number for entry in entries}
+imported = importing("langsmith")
 
 
 ROOT = run(0, "chain", id="root", parent_run_id=None, inputs={"input": "rain?"})
@@ -86,7 +75,7 @@ def test_the_fixture_gives_the_groups_and_reasons_counted_by_hand():
     assert groups[0]["trace_id"] == "root"
     assert [entry["tool_description"] for entry in groups[0]["candidates"]] == ["Rain.", "Mails."]
     assert counts(summary.skipped) == {
-        NO_RUN: 1,
+        why.NO_RUN: 1,
         "answers that called only tools that are not on the table": 1,
         "answers that ended in an error": 1,
         "answers without tools on the table": 1,
@@ -98,7 +87,7 @@ def test_the_fixture_gives_the_groups_and_reasons_counted_by_hand():
 def test_children_inside_their_parents_give_the_same():
     tree = ROOT | {"child_runs": [row for row in FIXTURE if "run_type" in row and row is not ROOT]}
     assert imported(tree)[1] == imported(*FIXTURE)[1]
-    assert is_langsmith(read_opening("log.jsonl"))
+    assert "langsmith" in recognise("log.jsonl")
 
 
 def test_children_below_children_are_read_however_deep():

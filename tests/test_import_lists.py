@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ltr import import_samples
-from ltr.data.importers.tally import Count
 from ltr.errors import DataError, LtrError
+from ltr.importers import Count
 
 ITEMS = ["a", "b", "c", "d", "e"]
 FOUR = [  # the right items at places 1, 2 and 5, and one outside

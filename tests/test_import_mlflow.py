@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ltr import import_samples
-from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.mlflow import NO_TRACE, is_mlflow
 from ltr.errors import DataError
-from tests.spans import schema
+from ltr.importers import recognise
+from tests import reasons as why
+from tests.chats import labels
+from tests.spans import counts, importing, schema
 
 SECOND = 10**9
 TOOLS = [json.loads(schema("weather", "Rain.")), json.loads(schema("mail"))]
@@ -48,19 +48,7 @@ def trace(*spans, **info):
     return {"info": {"trace_id": "tr-1", "state": "OK"} | info, "data": {"spans": [*spans]}}
 
 
-def imported(*traces, outcome=""):
-    Path("log.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in traces), encoding="utf-8")
-    options = {"outcome": outcome} if outcome else {}
-    summary = import_samples("mlflow", ["log.jsonl"], "x.jsonl", options=options, overwrite=True)
-    return summary, [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def labels(group):
-    return {entry.get("tool", "none"): entry["label"] for entry in group["candidates"]}
-
-
-def counts(entries):
-    return {entry.reason: entry.number for entry in entries}
+imported = importing("mlflow")
 
 
 FIXTURE = trace(
@@ -84,12 +72,12 @@ def test_the_fixture_gives_the_groups_and_reasons_counted_by_hand():
     ]
     assert (groups[0]["trace_id"], groups[0]["node_id"]) == ("tr-1", "q83vASNFZ402=")
     assert counts(summary.skipped) == {
-        NO_TRACE: 1,
+        why.NO_TRACE_OF_MLFLOW: 1,
         "answers that called only tools that are not on the table": 1,
         "answers that ended in an error": 1,
         "answers without tools on the table": 1,
     }
-    assert is_mlflow(read_opening("log.jsonl"))
+    assert "mlflow" in recognise("log.jsonl")
 
 
 def test_older_traces_have_their_ids_in_a_context():
@@ -122,7 +110,7 @@ def test_assessments_of_users_are_feedback(more):
 
 
 def test_a_file_without_a_trace_says_so():
-    with pytest.raises(DataError, match=NO_TRACE):
+    with pytest.raises(DataError, match=why.NO_TRACE_OF_MLFLOW):
         imported({"info": {}, "data": {"spans": 7}})
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from ltr import import_samples
-from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.registry import IMPORTERS
 from ltr.errors import LtrError
+from ltr.importers import IMPORTERS, recognise
 from tests import test_import_atif, test_import_langfuse, test_import_langsmith, test_import_mlflow, test_import_otel
 from tests.mutations import ODD_VALUES, inner_places
 from tests.test_import_lists import FOUR, SHAPES
@@ -55,7 +54,7 @@ def outcome_of(name, content):
     """What an import raises that is no error for a user; None otherwise."""
     Path("log").write_bytes(content)
     try:
-        IMPORTERS[name].looks_like(read_opening("log"))
+        recognise("log")
         options = {"outcome": "feedback"} if "outcome" in IMPORTERS[name].options else {}
         import_samples(name, ["log"], "x.jsonl", options=options, overwrite=True)
     except LtrError:

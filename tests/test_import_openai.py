@@ -6,36 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.importers.chat_requests import (
-    BAD_TIMES,
-    HISTORY,
-    NO_ANSWER,
-    NO_MESSAGES,
-    OTHER_IDS,
-    UNKNOWN_ROLE,
-    UNREADABLE_RESPONSE,
-)
-from ltr.data.importers.conversations import CUT_OFF, FAILED, FORCED, NAMELESS, REFUSED, UNFINISHED
-from ltr.data.importers.groups_from_conversations import (
-    CALL_DROPPED,
-    DONE,
-    LONE,
-    NO_QUERY,
-    NO_TABLE,
-    NOT_ON_TABLE,
-    ONE_TOOL,
-    REPEATS_COUNTED,
-    RETRIED,
-    SEEN_BEFORE,
-    SEVERAL_TOOLS,
-)
-from ltr.data.importers.groups_from_conversations import NO_TOOL as FOR_NO_TOOL
-from ltr.data.importers.groups_from_conversations import NOT_JSON as BAD_ARGUMENTS
-from ltr.data.importers.json_objects import BROKEN_OFF, NO_OBJECT, NOT_JSON
-from ltr.data.importers.offered_tools_and_calls import NO_TOOL
-from ltr.data.importers.openai import MORE_CHOICES, NOT_TO_LEARN, OF_ANTHROPIC
-from ltr.data.importers.openai_responses import UNKNOWN_BEFORE, UNKNOWN_ITEM
 from ltr.errors import DataError
+from tests import reasons as why
 from tests.chats import TOOLS, call, exchange, imported, labels, result, right, said, user
 
 
@@ -65,7 +37,7 @@ def test_a_request_with_its_response_is_one_decision_and_its_history_is_none(tmp
         ["mail", "search"],
     )
     assert groups[1]["context"] == "user: rain in Oslo?\ntool: 3 mm"
-    assert (kept, skipped, remarks) == ({ONE_TOOL: 1, SEVERAL_TOOLS: 1}, {}, {HISTORY: 1})
+    assert (kept, skipped, remarks) == ({why.ONE_TOOL: 1, why.SEVERAL_TOOLS: 1}, {}, {why.HISTORY: 1})
 
 
 def test_every_answer_of_a_fine_tuning_file_is_a_decision(tmp_path):
@@ -84,9 +56,9 @@ def test_every_answer_of_a_fine_tuning_file_is_a_decision(tmp_path):
     ]
     groups, kept, skipped, remarks = imported("openai", [{"messages": messages, "tools": TOOLS}], tmp_path)
     assert [right(group) for group in groups] == [["none"], ["weather"]]
-    assert kept == {FOR_NO_TOOL: 1, ONE_TOOL: 1}
-    assert skipped == {RETRIED: 1, DONE: 1, NOT_TO_LEARN: 1}
-    assert remarks == {BAD_ARGUMENTS: 1}
+    assert kept == {why.NO_TOOL: 1, why.ONE_TOOL: 1}
+    assert skipped == {why.RETRIED: 1, why.DONE: 1, why.NOT_TO_LEARN: 1}
+    assert remarks == {why.BAD_ARGUMENTS: 1}
     assert "Be kind" not in json.dumps(groups)
 
 
@@ -98,46 +70,46 @@ def test_the_old_functions_are_tools(tmp_path):
         "functions": functions,
     }
     groups, kept, _, _ = imported("openai", [line], tmp_path)
-    assert (labels(groups[0]), kept) == ({"weather": 0, "mail": 1, "search": 0}, {ONE_TOOL: 1})
+    assert (labels(groups[0]), kept) == ({"weather": 0, "mail": 1, "search": 0}, {why.ONE_TOOL: 1})
 
 
 @pytest.mark.parametrize(
     "line, reason",
     [
-        (exchange([user("a")], said(call("mail")), finish="length"), CUT_OFF),
-        (exchange([user("a")], said(call("mail")), finish="content_filter"), REFUSED),
-        (exchange([user("a")], said(refusal="I cannot.")), REFUSED),
-        (exchange([user("a")], said(content=[{"type": "refusal", "refusal": "No."}])), REFUSED),
-        (exchange([user("a")], said(call("mail")), tool_choice="none"), FORCED),
+        (exchange([user("a")], said(call("mail")), finish="length"), why.CUT_OFF),
+        (exchange([user("a")], said(call("mail")), finish="content_filter"), why.REFUSED),
+        (exchange([user("a")], said(refusal="I cannot.")), why.REFUSED),
+        (exchange([user("a")], said(content=[{"type": "refusal", "refusal": "No."}])), why.REFUSED),
+        (exchange([user("a")], said(call("mail")), tool_choice="none"), why.FORCED),
         (
             exchange([user("a")], said(call("mail")), tool_choice={"type": "function", "function": {"name": "mail"}}),
-            FORCED,
+            why.FORCED,
         ),
-        (exchange([user("a")], said(call("mail")), function_call={"name": "mail"}), FORCED),
-        (exchange([user("a")], said(call(""))), NAMELESS),
-        (exchange([user("a")], said(call("fly"))), NOT_ON_TABLE),
-        (exchange([user("a")], said(call("mail")), tools=[]), NO_TABLE),
-        (exchange([{"role": "system", "content": "a"}], said(call("mail"))), NO_QUERY),
-        (exchange([user([{"type": "image_url", "image_url": {"url": "data:,"}}])], said(call("mail"))), NO_QUERY),
-        (exchange([user("a"), said(call("mail")), result("sent")], said(content="Done.")), DONE),
-        ({"messages": [user("a")], "tools": TOOLS}, NO_ANSWER),
-        ({"messages": [user("a")], "tools": TOOLS, "error": {"code": 500}}, FAILED),
-        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": None}, FAILED),
-        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": {"error": {"code": 500}}}, FAILED),
-        ({"messages": [user("a")], "tools": TOOLS, "response": "It rains."}, UNREADABLE_RESPONSE),
-        ({"messages": [user("a")], "tools": TOOLS, "choices": [{"delta": {"content": "I"}}]}, UNFINISHED),
-        ({"id": "chatcmpl-1", "choices": [{"message": said(call("mail"))}]}, NO_MESSAGES),
-        ({"messages": [user("a")], "tools": [{"name": "a", "input_schema": {}}]}, OF_ANTHROPIC),
-        ("{'messages': []}", NOT_JSON),
-        ("[1]", NO_OBJECT),
-        ('{"messages": [', NOT_JSON),
+        (exchange([user("a")], said(call("mail")), function_call={"name": "mail"}), why.FORCED),
+        (exchange([user("a")], said(call(""))), why.NAMELESS),
+        (exchange([user("a")], said(call("fly"))), why.NOT_ON_TABLE),
+        (exchange([user("a")], said(call("mail")), tools=[]), why.NO_TABLE),
+        (exchange([{"role": "system", "content": "a"}], said(call("mail"))), why.NO_QUERY),
+        (exchange([user([{"type": "image_url", "image_url": {"url": "data:,"}}])], said(call("mail"))), why.NO_QUERY),
+        (exchange([user("a"), said(call("mail")), result("sent")], said(content="Done.")), why.DONE),
+        ({"messages": [user("a")], "tools": TOOLS}, why.NO_ANSWER),
+        ({"messages": [user("a")], "tools": TOOLS, "error": {"code": 500}}, why.FAILED),
+        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": None}, why.FAILED),
+        ({"request": {"messages": [user("a")], "tools": TOOLS}, "response": {"error": {"code": 500}}}, why.FAILED),
+        ({"messages": [user("a")], "tools": TOOLS, "response": "It rains."}, why.UNREADABLE_RESPONSE),
+        ({"messages": [user("a")], "tools": TOOLS, "choices": [{"delta": {"content": "I"}}]}, why.UNFINISHED),
+        ({"id": "chatcmpl-1", "choices": [{"message": said(call("mail"))}]}, why.NO_MESSAGES),
+        ({"messages": [user("a")], "tools": [{"name": "a", "input_schema": {}}]}, why.OF_ANTHROPIC),
+        ("{'messages': []}", why.NOT_JSON),
+        ("[1]", why.NO_OBJECT),
+        ('{"messages": [', why.NOT_JSON),
     ],
 )
 def test_what_is_no_decision_is_skipped_under_its_reason(tmp_path, line, reason):
     good = exchange([user("good")], said(call("mail")))
     groups, kept, skipped, _ = imported("openai", [good, line], tmp_path)
     assert [group["query"] for group in groups] == ["good"]
-    assert (kept, skipped) == ({ONE_TOOL: 1}, {reason: 1})
+    assert (kept, skipped) == ({why.ONE_TOOL: 1}, {reason: 1})
 
 
 def test_tool_choice_may_leave_some_of_the_tools(tmp_path):
@@ -158,8 +130,15 @@ def test_what_changes_a_group_is_counted(tmp_path):
     groups, kept, skipped, remarks = imported("openai", [two, lone, late], tmp_path)
     assert [right(group) for group in groups] == [["mail"]] * 3
     assert "time" not in groups[2]
-    assert (kept, skipped) == ({ONE_TOOL: 3}, {})
-    assert remarks == {MORE_CHOICES: 1, UNKNOWN_ROLE: 1, CALL_DROPPED: 1, NO_TOOL: 2, LONE: 1, BAD_TIMES: 1}
+    assert (kept, skipped) == ({why.ONE_TOOL: 3}, {})
+    assert remarks == {
+        why.MORE_CHOICES: 1,
+        why.UNKNOWN_ROLE: 1,
+        why.CALL_DROPPED: 1,
+        why.NOT_A_TOOL: 2,
+        why.LONE: 1,
+        why.BAD_TIMES: 1,
+    }
 
 
 def test_the_id_of_the_conversation_is_the_trace(tmp_path):
@@ -170,7 +149,7 @@ def test_the_id_of_the_conversation_is_the_trace(tmp_path):
     ]
     groups, _, _, remarks = imported("openai", lines, tmp_path)
     assert [group["trace_id"] for group in groups[:2]] == ["s1", "s2"]
-    assert remarks == {OTHER_IDS: 1}
+    assert remarks == {why.OTHER_IDS: 1}
     groups, *_ = imported("openai", lines, tmp_path, trace="my")
     assert groups[2]["trace_id"] == "m1"
 
@@ -189,13 +168,13 @@ def test_requests_and_responses_are_found_where_logs_put_them(tmp_path):
     lines = [line | {"session_id": str(number)} for number, line in enumerate(lines)]
     groups, kept, skipped, _ = imported("openai", lines, tmp_path)
     assert [right(group) for group in groups] == [["mail"]] * len(lines)
-    assert (kept, skipped) == ({ONE_TOOL: len(lines)}, {})
+    assert (kept, skipped) == ({why.ONE_TOOL: len(lines)}, {})
 
 
 def test_a_log_may_be_an_array_and_may_break_off(tmp_path):
     lines = [exchange([user(text)], said(call("mail"))) for text in "abc"]
     groups, _, skipped, _ = imported("openai", [json.dumps(lines, indent=1)[:-40]], tmp_path)
-    assert ([group["query"] for group in groups], skipped) == (["a", "b"], {BROKEN_OFF: 1})
+    assert ([group["query"] for group in groups], skipped) == (["a", "b"], {why.BROKEN_OFF: 1})
 
 
 def test_a_log_without_any_decision_is_refused_with_what_was_skipped(tmp_path):
@@ -235,7 +214,7 @@ def test_all_calls_of_a_response_are_one_decision(tmp_path):
     output = [{"type": "reasoning", "summary": []}, function_call("weather"), function_call("mail", "c2")]
     groups, kept, skipped, _ = imported("openai", [response(output)], tmp_path)
     assert (right(groups[0]), groups[0]["query"]) == (["weather", "mail"], "rain?")
-    assert (kept, skipped) == ({SEVERAL_TOOLS: 1}, {})
+    assert (kept, skipped) == ({why.SEVERAL_TOOLS: 1}, {})
 
 
 def test_a_response_goes_on_from_the_one_that_it_names(tmp_path):
@@ -250,14 +229,14 @@ def test_a_response_goes_on_from_the_one_that_it_names(tmp_path):
     assert groups[0]["trace_id"] == groups[1]["trace_id"]
     assert (groups[1]["context"], groups[1]["previous"]) == ("user: rain?\ntool: 3 mm\nassistant: 3 mm", ["weather"])
     assert groups[2]["trace_id"] == "resp_4"
-    assert (kept, skipped, remarks) == ({ONE_TOOL: 3}, {DONE: 1}, {UNKNOWN_BEFORE: 1})
+    assert (kept, skipped, remarks) == ({why.ONE_TOOL: 3}, {why.DONE: 1}, {why.UNKNOWN_BEFORE: 1})
 
 
 def test_items_of_the_input_are_history_and_unknown_ones_are_counted(tmp_path):
     given = [user("rain?"), function_call("weather"), OUTPUT, {"type": "dance"}, {"type": "item_reference", "id": "x"}]
     groups, kept, _, remarks = imported("openai", [response([function_call("mail")], given=given)], tmp_path)
     assert (groups[0]["previous"], groups[0]["context"], right(groups[0])) == (["weather"], "tool: 3 mm", ["mail"])
-    assert (kept, remarks) == ({ONE_TOOL: 1}, {UNKNOWN_ITEM: 1, HISTORY: 1})
+    assert (kept, remarks) == ({why.ONE_TOOL: 1}, {why.UNKNOWN_ITEM: 1, why.HISTORY: 1})
 
 
 def test_built_in_tools_and_those_of_servers_are_tools(tmp_path):
@@ -280,14 +259,14 @@ def test_built_in_tools_and_those_of_servers_are_tools(tmp_path):
 @pytest.mark.parametrize(
     "line, reason",
     [
-        (response([MESSAGE], status="incomplete", incomplete_details={"reason": "max_output_tokens"}), CUT_OFF),
-        (response([MESSAGE], status="incomplete", incomplete_details={"reason": "content_filter"}), REFUSED),
-        (response([], status="failed", error={"code": "server_error"}), FAILED),
-        (response([], status="in_progress"), UNFINISHED),
-        (response([{**MESSAGE, "content": [{"type": "refusal", "refusal": "No."}]}]), REFUSED),
-        (response([function_call("mail")], tool_choice={"type": "function", "name": "mail"}), FORCED),
-        (response([function_call("mail")], given=[]), NO_QUERY),
-        (response([function_call("mail")], "good"), SEEN_BEFORE),
+        (response([MESSAGE], status="incomplete", incomplete_details={"reason": "max_output_tokens"}), why.CUT_OFF),
+        (response([MESSAGE], status="incomplete", incomplete_details={"reason": "content_filter"}), why.REFUSED),
+        (response([], status="failed", error={"code": "server_error"}), why.FAILED),
+        (response([], status="in_progress"), why.UNFINISHED),
+        (response([{**MESSAGE, "content": [{"type": "refusal", "refusal": "No."}]}]), why.REFUSED),
+        (response([function_call("mail")], tool_choice={"type": "function", "name": "mail"}), why.FORCED),
+        (response([function_call("mail")], given=[]), why.NO_QUERY),
+        (response([function_call("mail")], "good"), why.SEEN_BEFORE),
     ],
 )
 def test_a_response_that_is_no_decision_is_skipped_under_its_reason(tmp_path, line, reason):
@@ -322,7 +301,7 @@ def test_custom_tools_of_chat_completions_are_tools(cli):
     groups, counted = by_command(cli, lines)
     assert [right(group) for group in groups] == [["run_code"], ["mail"]]
     assert groups[0]["candidates"][-1] == {"tool": "run_code", "tool_description": "Runs code.", "label": 1}
-    assert counted == {ONE_TOOL: 2, FORCED: 1}
+    assert counted == {why.ONE_TOOL: 2, why.FORCED: 1}
 
 
 def test_custom_tools_stand_in_a_catalogue(cli):
@@ -365,7 +344,7 @@ def test_the_work_for_a_chain_of_responses_grows_like_its_length(cli):
     first, second = numbers[1] - numbers[0], numbers[2] - numbers[1]  # of 80 lines, then of 200
     assert second < 1.2 * first * 200 / 80
     groups, counted = by_command(cli, chain(300))
-    assert (counted[ONE_TOOL], len(groups[-1]["previous"]), len({group["trace_id"] for group in groups})) == (
+    assert (counted[why.ONE_TOOL], len(groups[-1]["previous"]), len({group["trace_id"] for group in groups})) == (
         300,
         299,
         1,
@@ -418,9 +397,9 @@ def test_the_summary_says_how_many_repeats_count_and_how_many_do_not(cli):
     lines = [ASKED, ASKED, ASKED, {**SHORT, "messages": [user("hi"), said(call("mail"))]}]
     lines.append({**SHORT, "messages": [user("hi"), said(call("mail")), user("bye"), said(content="Bye.")]})
     _, counted = by_command(cli, lines)
-    assert counted == {ONE_TOOL: 4, FOR_NO_TOOL: 1, REPEATS_COUNTED: 2, SEEN_BEFORE: 1}
+    assert counted == {why.ONE_TOOL: 4, why.NO_TOOL: 1, why.REPEATS_COUNTED: 2, why.SEEN_BEFORE: 1}
     _, counted = by_command(cli, lines, "--repeats", "once")
-    assert counted == {ONE_TOOL: 2, FOR_NO_TOOL: 1, SEEN_BEFORE: 3}
+    assert counted == {why.ONE_TOOL: 2, why.NO_TOOL: 1, why.SEEN_BEFORE: 3}
 
 
 def test_repeated_groups_are_samples_that_can_be_trained_on(cli):

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from ltr import import_samples
-from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.groups_from_spans import FROM_AGENT, NO_ANSWER, NO_ID
-from ltr.data.importers.otel import is_otel
-from ltr.data.importers.span_attributes import tree_of
 from ltr.errors import DataError
-from tests.spans import chat, document, inference, messages, schema, span, tool
+from ltr.importers import recognise
+from tests import reasons as why
+from tests.chats import labels
+from tests.spans import chat, counts, document, importing, inference, messages, schema, span, tool
 
 
 @pytest.fixture(autouse=True)
@@ -19,20 +18,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def imported(*documents, outcome=""):
-    """The summary and the groups of files of lines, one line a document."""
-    Path("log.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in documents), encoding="utf-8")
-    options = {"outcome": outcome} if outcome else {}
-    summary = import_samples("otel", ["log.jsonl"], "x.jsonl", options=options, overwrite=True)
-    return summary, [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def labels(group):
-    return {entry.get("tool", "none"): entry["label"] for entry in group["candidates"]}
-
-
-def counts(entries):
-    return {entry.reason: entry.number for entry in entries}
+imported = importing("otel")
 
 
 def test_a_span_of_a_model_is_a_group_with_the_tools_of_that_call():
@@ -83,13 +69,13 @@ def test_the_fixture_gives_the_groups_and_reasons_counted_by_hand():
         "decisions for no tool": 1,
     }
     assert counts(summary.skipped) == {
-        NO_ID: 1,
+        why.SPAN_WITHOUT_ID: 1,
         "decisions that the log repeats": 1,
         "answers without a call after an earlier answer or result: the work is done": 1,
         "answers that called only tools that are not on the table": 1,
         "answers that were cut off": 1,
         "answers without tools on the table": 1,
-        NO_ANSWER: 1,
+        why.SPAN_WITHOUT_ANSWER: 1,
         "answers that ended in an error": 1,
     }
 
@@ -266,7 +252,7 @@ def test_tools_that_only_the_agent_lists_are_on_the_table_of_the_models_below_it
     ]
     summary, groups = imported(document(*spans))
     assert [labels(group) for group in groups] == [{"weather": 0, "mail": 1}, {"mail": 1, "search": 0}]
-    assert counts(summary.remarks)[FROM_AGENT] == 1
+    assert counts(summary.remarks)[why.FROM_AGENT] == 1
 
 
 @pytest.mark.parametrize("parents", [(1, 2), (2, 1), (3, 3), (9, 9)])
@@ -290,29 +276,41 @@ PHOENIX = {
 }  # fmt: skip
 
 
+def nested(attributes):
+    """Attributes with dotted keys as objects inside objects."""
+    tree = {}
+    for key, value in attributes.items():
+        *path, last = key.split(".")
+        node = tree
+        for part in path:
+            node = node.setdefault(part, {})
+        node[last] = value
+    return tree
+
+
 @pytest.mark.parametrize("shape", ["nested", "dotted", "trace", "page"])
 def test_exports_of_phoenix_are_read(shape):
-    attributes = tree_of((BASE | CALLED | TOOLS).items())
+    attributes = nested(BASE | CALLED | TOOLS)
     context = {"trace_id": "AB" * 16, "span_id": "CD" * 8}
-    nested = PHOENIX | {"context": context, "attributes": attributes}
+    own = PHOENIX | {"context": context, "attributes": attributes}
     dotted = PHOENIX | {f"context.{key}": value for key, value in context.items()}
     dotted |= {f"attributes.{key}": value for key, value in (BASE | CALLED | TOOLS).items()}
     whole = {
-        "nested": nested,
+        "nested": own,
         "dotted": dotted,
-        "trace": {"traceId": "x", "spans": [nested]},
-        "page": {"data": [nested]},
+        "trace": {"traceId": "x", "spans": [own]},
+        "page": {"data": [own]},
     }
     _, (group,) = imported(whole[shape])
     assert (group["trace_id"], group["node_id"]) == ("ab" * 16, "cd" * 8)
     assert (group["query"], labels(group)) == ("q", {"weather": 0, "mail": 1})
     assert group["time"] == pytest.approx(1767323045.678901)
-    assert shape == "page" or is_otel(read_opening("log.jsonl"))
+    assert shape == "page" or "otel" in recognise("log.jsonl")
 
 
 def test_a_document_over_many_lines_is_read_like_a_line():
     Path("log.json").write_text(json.dumps(FIXTURE[0], indent=1))
-    assert is_otel(read_opening("log.json"))
+    assert "otel" in recognise("log.json")
     assert import_samples("otel", ["log.json"], "y.jsonl").groups == 2
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.importers.format_recognition import recognise
-from ltr.data.importers.registry import IMPORTERS
+from ltr.importers import IMPORTERS, recognise
 from tests.spans import document, inference, span
 from tests.test_import_atif import FIXTURE as TRAJECTORY
 from tests.test_import_langfuse import FIXTURE as OBSERVATIONS

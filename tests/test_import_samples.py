@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from ltr import import_samples
-from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.format_recognition import recognise
-from ltr.data.importers.registry import IMPORTERS, Imported, Importer
-from ltr.data.importers.tally import Count, Tally
 from ltr.errors import UsageError
+from ltr.importers import Count, Tally, recognise
+from ltr.importers.frame import IMPORTERS, Imported, Importer, read_opening
 from tests.made import tool_rows, written
 
 

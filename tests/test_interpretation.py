@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ltr import evaluate, rank
-from ltr.evaluation.metrics.interpretation import even_log_loss, notes
-from ltr.evaluation.metrics.presets import PRESETS, preset_metrics
-from ltr.evaluation.metrics.registry import named
+from ltr.evaluation import named, notes, preset_metrics
+from ltr.evaluation.interpretation import even_log_loss
+from ltr.evaluation.metrics import PRESETS
 
 
 def at_ranks(*places, length=5, metrics=(), copies=40):

@@ -9,67 +9,67 @@ import time
 import pytest
 
 from ltr.errors import DiskError, FileError
-from ltr.files.journal import append_line, read_journal
+from ltr.journal import JournalFile
 
 
 def test_lines_come_back_in_order_and_from_any_line_on(tmp_path):
     journal = tmp_path / "journal"
-    append_line(journal, b"one")
-    first = read_journal(journal)
-    append_line(journal, b"two")
+    JournalFile(journal).append(b"one")
+    first = JournalFile(journal).read()
+    JournalFile(journal).append(b"two")
     assert first.contents == (b"one",)
-    assert read_journal(journal).contents == (b"one", b"two")
-    assert read_journal(journal, first.end).contents == (b"two",)
-    assert read_journal(journal, read_journal(journal).end).contents == ()
+    assert JournalFile(journal).read().contents == (b"one", b"two")
+    assert JournalFile(journal).read(first.end).contents == (b"two",)
+    assert JournalFile(journal).read(JournalFile(journal).read().end).contents == ()
 
 
 def test_no_journal_has_no_lines(tmp_path):
-    assert read_journal(tmp_path / "none").contents == ()
+    assert JournalFile(tmp_path / "none").read().contents == ()
 
 
 def test_a_tail_that_was_cut_off_is_reported_and_loses_nothing_that_follows(tmp_path):
     journal = tmp_path / "journal"
-    append_line(journal, b"one")
-    append_line(journal, b"two")
+    JournalFile(journal).append(b"one")
+    JournalFile(journal).append(b"two")
     journal.write_bytes(journal.read_bytes()[:-3])
-    cut = read_journal(journal)
+    cut = JournalFile(journal).read()
     assert (cut.contents, cut.damaged, cut.is_cut) == ((b"one",), 0, True)
-    append_line(journal, b"three")
-    after = read_journal(journal)
+    JournalFile(journal).append(b"three")
+    after = JournalFile(journal).read()
     assert (after.contents, after.damaged, after.is_cut) == ((b"one", b"three"), 1, False)
 
 
 def test_a_damage_in_the_middle_costs_its_line_alone(tmp_path):
     journal = tmp_path / "journal"
     for line in (b"one", b"two", b"three"):
-        append_line(journal, line)
+        JournalFile(journal).append(line)
     journal.write_bytes(journal.read_bytes().replace(b"two", b"tvo"))
-    lines = read_journal(journal)
+    lines = JournalFile(journal).read()
     assert (lines.contents, lines.damaged) == ((b"one", b"three"), 1)
 
 
 def test_a_journal_that_became_shorter_is_refused(tmp_path):
     journal = tmp_path / "journal"
-    append_line(journal, b"one")
-    end = read_journal(journal).end
+    JournalFile(journal).append(b"one")
+    end = JournalFile(journal).read().end
     journal.write_bytes(b"")
     with pytest.raises(FileError, match="was cut or removed"):
-        read_journal(journal, end)
+        JournalFile(journal).read(end)
 
 
 def test_what_is_no_file_is_not_written_to(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DiskError, match="a link"):
-        append_line(tmp_path / "link", b"one")
+        JournalFile(tmp_path / "link").append(b"one")
     with pytest.raises(ValueError, match="no line end"):
-        append_line(tmp_path / "journal", b"a\nb")
+        JournalFile(tmp_path / "journal").append(b"a\nb")
 
 
 WRITER = """
 import sys
-from ltr.files.journal import append_line
+from ltr.journal import JournalFile
 for number in range(int(sys.argv[3])):
-    append_line(sys.argv[1], f"{sys.argv[2]} {number} {'x' * 5000}".encode())
+    JournalFile(sys.argv[1]).append(f"{sys.argv[2]} {number} {'x' * 5000}".encode())
     print(number, flush=True)
 """
 
@@ -88,8 +88,8 @@ def test_processes_that_append_at_once_and_are_killed_lose_no_line_they_were_tol
     for writer in writers[::2]:
         writer.send_signal(signal.SIGKILL)
     told = [len([line for line in writer.communicate()[0].split(b"\n") if line]) for writer in writers]
-    append_line(journal, b"last")
-    lines = read_journal(journal)
+    JournalFile(journal).append(b"last")
+    lines = JournalFile(journal).read()
     written = [line.split()[:2] for line in lines.contents[:-1]]
     for number, count in enumerate(told):
         own = [int(place) for name, place in written if name == str(number).encode()]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.json_stream import JsonValue, json_values
 from ltr.errors import SampleError
 from ltr.files import reading
+from ltr.jsonl import JsonValue, json_values
 from tests.chats import call, exchange, said, user
 from tests.made import tool_rows
 

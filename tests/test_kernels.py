@@ -11,19 +11,16 @@ import numpy as np
 import pytest
 
 from ltr import TrainConfig, fit
-from ltr.engines.deferred_signals import deferring
+from ltr.signals import deferring
+from ltr.training import groups as compiled
 from ltr.training import objective
-from ltr.training.column_scale import deviations, largest_steps
 from ltr.training.descent import epoch_pass
-from ltr.training.kernels import dispatch_by_size as compiled
+from ltr.training.designs import trainable
+from ltr.training.geometry import deviations, largest_steps
 from ltr.training.objective import derivatives, slope
-from ltr.training.trainable import trainable
 from tests.oracles import naive_descent, random_groups
 
-FAST = (
-    "from ltr.training.kernels.dispatch_by_size import is_loaded;"
-    "from tests.oracles import random_groups; import ltr, numpy as np;"
-)
+FAST = "from ltr.training import is_loaded;from tests.oracles import random_groups; import ltr, numpy as np;"
 
 
 class Passes:
@@ -43,7 +40,7 @@ def made(request, tmp_path_factory):
     cache = tmp_path_factory.mktemp("cache")
     before = os.environ.get("LTR_CACHE_DIR")
     os.environ["LTR_CACHE_DIR"] = str(cache)
-    from ltr.training.kernels.dispatch_by_size import kernels
+    from ltr.training.groups import kernels
 
     kernels.cache_clear()  # made with the cache of another test
     yield Passes(kernels(request.param), request.param)
@@ -161,7 +158,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
     shared = tmp_path / "numba"
     shared.mkdir()
     shared.chmod(0o777)
-    code = "from ltr.training.kernels.compilation_cache import private; from pathlib import Path; import sys;"
+    code = "from ltr.training.kernels import private; from pathlib import Path; import sys;"
     code += "print(private(Path(sys.argv[1])))"
     found = subprocess.run([sys.executable, "-c", code, str(shared)], capture_output=True, text=True, check=True).stdout
     assert found == "None\n"
@@ -170,7 +167,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
 @pytest.mark.parametrize("damage", [b"", b"garbage"])
 def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    code = "from ltr.training.kernels.many_features import wide_steps; wide_steps(2); print('compiled')"
+    code = "from ltr.training.kernels import steps_of; steps_of(2); print('compiled')"
     given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
     subprocess.run([sys.executable, "-c", code], check=True, **given)
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -182,7 +179,7 @@ def test_a_damaged_cache_does_not_stop_the_training(tmp_path, damage):
 
 def test_machine_code_with_a_flipped_bit_is_not_run_but_made_again(tmp_path):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    code = "from ltr.training.kernels.many_features import wide_steps; print(wide_steps(2).stats.cache_hits.total())"
+    code = "from ltr.training.kernels import steps_of; print(steps_of(2).stats.cache_hits.total())"
     given = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
 
     def hits():
@@ -199,23 +196,23 @@ def test_machine_code_with_a_flipped_bit_is_not_run_but_made_again(tmp_path):
 
 def test_passes_for_two_numbers_of_features_are_loaded_together_from_the_cache(tmp_path):
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    both = "three = wide_steps(3); four = wide_steps(4);"
+    both = "three = steps_of(3); four = steps_of(4);"
     call = "print(four(np.eye(4), np.array([0, 4])), three(2 * np.eye(3), np.array([0, 3])))"
     options = {"env": {**os.environ, "LTR_CACHE_DIR": str(tmp_path)}, "capture_output": True, "text": True}
 
     def printed(code):
         """What a Python of its own prints."""
-        imports = "import numpy as np; from ltr.training.kernels.many_features import wide_steps;"
+        imports = "import numpy as np; from ltr.training.kernels import steps_of;"
         return subprocess.run([sys.executable, "-c", imports + code], check=True, **options).stdout
 
-    assert printed("wide_steps(3)") == ""  # the first that this process compiles
+    assert printed("steps_of(3)") == ""  # the first that this process compiles
     assert printed(both) == ""  # one is loaded, the other the first that this process compiles
     assert printed(both + call) == "[1. 1. 1. 1.] [2. 2. 2.]\n"  # both are loaded
 
 
 def test_another_version_or_another_file_of_the_kernels_is_another_cache():
     pytest.importorskip("numba", reason="the extra fast is not installed")
-    from ltr.training.kernels.compilation_cache import kernel_cache_key
+    from ltr.training.kernels import kernel_cache_key
 
     sources = {"narrow.py": b"a", "wide.py": b"b"}
     keys = [
@@ -254,7 +251,7 @@ def test_a_signal_that_arrives_while_a_pass_is_compiled_is_not_dropped(monkeypat
         events.append("compiled")
         return function
 
-    compiling = pytest.importorskip("ltr.training.kernels.compilation_cache")
+    compiling = pytest.importorskip("ltr.training.kernels")
     monkeypatch.setattr(compiling.numba, "njit", compile_at_once)
     monkeypatch.setattr(compiling, "private", lambda directory: None)
     events = []
@@ -288,7 +285,7 @@ def test_compiled_passes_add_the_score_offset_as_numpy_does(monkeypatch, size):
     drawn = -np.log(np.random.default_rng(1).uniform(0.001, 1, len(groups.phi)))
     groups = replace(groups, score_offset=drawn)
     w, scale, arrays = WEIGHTS[:3] * size, np.array([1.0, 0.3, 7.0]), (groups.phi, groups.offsets, groups.weights)
-    passes = compiled.kernels(3, has_offset=True)
+    passes = compiled.kernels(3)
     found = passes.derivatives(w, *arrays, groups.shares, groups.score_offset, scale)
     expected = derivatives(groups, w, scale)
     for ours, theirs in zip(found, (expected.loss, expected.gradient, expected.hessian), strict=True):

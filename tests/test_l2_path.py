@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ltr import TrainConfig, fit
 from ltr.folds import chosen_l2
-from ltr.training.l2_path import exact_path
+from tests.made import exact_path
 from tests.oracles import random_groups
 
 seeds = st.integers(0, 10**6)

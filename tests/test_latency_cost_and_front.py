@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ltr import evaluate, rank
-from ltr.benchmark.latency_cost_and_front import FrontPoint, balanced, cost, is_on_front, latency, throughput
+from ltr.rerankers.figures import FrontPoint, balanced, cost, is_on_front, latency, throughput
 
 
 @pytest.mark.parametrize(

@@ -3,30 +3,56 @@
 import ast
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import ltr
+from ltr.lazy import offered
 from tests.parsed import nodes
 
 ROOT = Path(ltr.__file__).parent
 CONTRIBUTING = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 LAYERS = [
     ["cli"],
-    ["benchmark", "experiments"],
-    ["flow", "choose", "folds", "measuring", "read"],
-    ["reporting"],
+    ["rerankers", "experiments"],
+    ["report"],
+    ["flow", "choose", "folds", "read", "leaderboard", "comparison"],
     ["audit", "results"],
-    ["rerankers", "serving"],
-    ["steps", "columns", "preconditions"],
-    ["storage", "progress"],
+    ["serving"],
+    ["steps", "columns", "preconditions", "doubts"],
+    ["runs", "featurized", "records", "progress"],
     ["config"],
     ["features"],
-    ["encoders"],
-    ["data", "training", "evaluation"],
-    ["engines", "configtext", "files"],
-    ["registry", "plugins", "arrays", "logs", "errors"],
+    ["encoders", "importers"],
+    ["splits", "samples", "catalogues", "training", "evaluation"],
+    ["engine", "hashes", "tables", "temporary", "jsonl", "files", "journal", "disk"],
+    ["registry", "plugins", "states", "sums", "arrays", "paths", "extras", "memory", "signals"]
+    + ["logs", "streams", "errors", "lazy"],
 ]
-DATA_SIDE, NUMBER_SIDE = {"data"}, {"training", "evaluation"}
+DOORS = {  # packages that others enter by `__init__`, and how many names each may offer
+    "files": 15,
+    "featurized": 18,
+    "runs": 17,
+    "engine": 12,
+    "tables": 15,
+    "encoders": 18,
+    "features": 34,
+    "importers": 16,
+    "config": 18,
+    "cli": 7,
+    "report": 15,
+    "evaluation": 54,
+    "results": 18,
+    "training": 53,
+    "audit": 6,
+    "samples": 45,
+    "catalogues": 18,
+    "rerankers": 12,
+    "serving": 13,
+}
+DATA_SIDE, NUMBER_SIDE = {"splits", "samples", "catalogues", "importers"}, {"training", "evaluation"}
 PLACE = {name: (line, column) for line, names in enumerate(LAYERS) for column, name in enumerate(names)}
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or not path.stem.startswith("__")]
 
@@ -72,6 +98,29 @@ def test_the_data_side_and_the_number_side_never_meet():
         for own, other in sides
         if unit(path) in own and imported(path) & other
     ] == []
+
+
+def test_packages_are_entered_by_their_door():
+    assert [
+        f"{path.relative_to(ROOT)} imports {alias.name} of {node.module}"
+        for path in MODULES
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom) and node.module.count(".") > 1
+        if node.module.split(".")[1] in DOORS and unit(path) != node.module.split(".")[1]
+        for alias in node.names
+    ] == []
+
+
+@pytest.mark.parametrize("package", DOORS)
+def test_a_door_is_narrow_and_every_name_is_behind_it(package):
+    door = import_module(f"ltr.{package}")
+    homes = offered(f"ltr.{package}")
+    assert 0 < len(homes) <= DOORS[package]
+    assert {name: getattr(door, name) for name in homes} == {
+        name: getattr(import_module(module), name) for name, module in homes.items()
+    }
+    with pytest.raises(AttributeError, match=f"module 'ltr.{package}' has no attribute 'nothing'"):
+        door.nothing  # noqa: B018
 
 
 def test_only_the_front_door_knows_everybody():

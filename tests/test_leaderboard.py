@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from ltr import RunConfig
-from ltr.cli.run_lines import standings
 from ltr.errors import UsageError
-from ltr.reporting.leaderboard_files import leaderboard_markdown, write_leaderboard
-from ltr.results.leaderboard import Entry, leaderboard, read_leaderboard
+from ltr.leaderboard import Entry, leaderboard, read_leaderboard
+from ltr.report import lines, write_standings
+from ltr.report.batch import leaderboard_markdown, standings
 from tests.made import DataConfig, EvaluateConfig, save_run, tool_rows, written
 from tests.stored import stored_metrics
 
@@ -62,10 +62,10 @@ def test_one_query_has_a_place_and_no_interval(tmp_path):
     board = leaderboard(entries(tmp_path, "one", "two"), tmp_path)
     assert (board.rows[0].low, board.rows[0].high, board.test.low, board.test.high) == (None,) * 4
     assert "(95 % -, p 1.0000)" in leaderboard_markdown(board)[-1]
-    write_leaderboard(tmp_path, board)
+    write_standings(tmp_path, board)
     assert json.loads((tmp_path / "leaderboard.json").read_text())["test"]["low"] is None
-    lines = standings(board)
-    assert re.search(r" -  +[+-]\S+ -$", lines[1])
+    shown = lines(standings(board), 1_000)
+    assert re.search(r" -  +[+-]\S+ -$", shown[1])
 
 
 def test_runs_on_other_data_are_not_tested_and_the_reason_is_told(home):
@@ -118,14 +118,14 @@ def test_the_baselines_of_a_row_are_those_of_its_run_and_come_back_from_the_file
     assert (row.best_feature.name, row.best_feature.sign) == (stored["best_feature"], stored["best_feature.sign"])
     assert row.over_best_feature.mean == stored["over_best_feature"]
     assert (row.best_baseline, row.over_best_baseline.mean) == (stored["best_baseline"], stored["over_best_baseline"])
-    write_leaderboard(tmp_path, board)
+    write_standings(tmp_path, board)
     assert read_leaderboard(tmp_path) == board
 
 
 def test_three_files_are_written_and_hostile_text_stays_in_its_cell(home, tmp_path):
     failed = Entry("b", tmp_path / "b", {"encoder": "x|<b>"}, "no\tfile\n| <script>")
     board = leaderboard([*entries(home, "good"), failed], tmp_path)
-    write_leaderboard(tmp_path, board)
+    write_standings(tmp_path, board)
     assert json.loads(Path(tmp_path, "leaderboard.json").read_text())["rows"][1]["error"] == "no\tfile\n| <script>"
     lines = Path(tmp_path, "leaderboard.tsv").read_text().splitlines()
     assert {line.count("\t") for line in lines} == {lines[0].count("\t")}

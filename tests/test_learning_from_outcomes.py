@@ -269,7 +269,7 @@ def test_a_router_learns_from_the_outcomes_of_other_processes_when_it_learns(run
 
 
 def test_a_report_says_that_the_model_has_learned_since_it_was_trained(run):
-    from ltr.reporting.report import report_of
+    from ltr.report.files import report_of
 
     sentence = "It has learned from outcomes since: "
     assert sentence not in report_of([run])

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from ltr.features.linear_algebra import PositiveDefinite
+from ltr.features.algebra import PositiveDefinite
 
 
 def positive_definite(size):

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from ltr.cli.verbose_log import shown_on_stderr
+from ltr.cli.output import log_on_stderr
 from ltr.logs import LOG, stage
 
 
@@ -36,7 +36,7 @@ def test_a_stage_that_fails_logs_no_time(messages):
 
 
 def test_v_shows_a_message_on_stderr_with_control_characters_escaped_until_the_command_ends(capsys):
-    with shown_on_stderr():
+    with log_on_stderr():
         LOG.info("read a\x1b[2J.jsonl")
     LOG.info("nobody hears")
     assert capsys.readouterr() == ("", "read a\\x1b[2J.jsonl\n")

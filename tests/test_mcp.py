@@ -16,8 +16,8 @@ import pytest
 
 import ltr
 from ltr.errors import FileError, UsageError
-from ltr.files.installed_packages import install_line
-from ltr.serving.mcp_server import FIND, MOST_TOOLS, checked_call, tools_found
+from ltr.extras import install_line
+from ltr.serving.mcp import FIND, MOST_TOOLS, checked_call, tools_found
 from tests.made import tool_rows, written
 
 ROOT = Path(__file__).parent.parent
@@ -128,7 +128,7 @@ def test_a_name_in_two_catalogues_is_refused_before_a_client_waits(run, cli, tmp
 
 
 def test_without_the_sdk_the_command_says_what_to_install(run, monkeypatch):
-    from ltr.serving.mcp_server import serve
+    from ltr.serving.mcp import serve
 
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     with pytest.raises(UsageError, match=re.escape(install_line("mcp"))):
@@ -160,7 +160,7 @@ def test_an_answer_is_what_the_router_says(run):
 
 
 def test_a_missing_catalogue_is_one_clear_line(run, tmp_path):
-    from ltr.data.catalogues.tools import all_tools
+    from ltr.catalogues import all_tools
 
     with pytest.raises(FileError, match="none.json"):
         all_tools([tmp_path / "none.json"])

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from ltr import evaluate, rank
 from ltr.errors import ArrayError, DataError, RunError, UsageError
-from ltr.evaluation.metrics.expected_reciprocal_rank import stop_probabilities
-from ltr.evaluation.metrics.registry import MEASURES, Measure, named
-from ltr.evaluation.metrics.tie_blocks import tie_blocks
-from ltr.evaluation.ranking import Ties
+from ltr.evaluation import MEASURES, Measure, Ties, named
+from ltr.evaluation.cascade import stop_probabilities
+from ltr.evaluation.ties import tie_blocks
 from tests.oracles import MEASURES as MEASURES_BY_HAND
 from tests.oracles import expected_value, ordered_labels, slices, value
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ltr import RunConfig, read_groups
-from ltr.measuring import evaluate_router
+from ltr.results import evaluate_router
 from tests.by_hand import ROUTER, TIE, WRONG, evaluated
 from tests.made import written
 from tests.stored import flat_metrics

@@ -3,8 +3,8 @@
 import pytest
 
 from ltr import audit_samples, read_groups
-from ltr.data.misspelt_keys import misspelt_keys
 from ltr.errors import SampleError
+from ltr.samples.schema import misspelt_keys
 from tests.builders import tool_lines, write_lines
 
 LINE = {"trace_id": "t1", "node_id": "n1", "query": "rain?", "tool": "weather", "label": 1}

@@ -3,7 +3,7 @@ import pytest
 
 from ltr import TrainConfig, fit
 from ltr.errors import ArrayError
-from ltr.training.identifiability import direction_text
+from ltr.training import direction_text
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ import pytest
 from ltr import load, read_groups
 from ltr.errors import FileError, LtrError
 from ltr.experiments.featurize import fitted_features
-from ltr.storage.columns_file import load_columns
-from ltr.storage.feature_state_file import load_features
-from ltr.storage.model_file import load_model, save_model
+from ltr.featurized import load_columns
+from ltr.featurized.states import load_features
+from ltr.runs import load_model, save_model
 from tests.made import damaged
 
 MUTATIONS = 1000  # of each of the two files

@@ -7,8 +7,7 @@ import pytest
 
 import ltr
 from ltr import read_groups
-from ltr.data.groups import select
-from ltr.data.tool_texts import ToolText
+from ltr.catalogues import ToolText
 from ltr.errors import SampleError, UsageError
 from ltr.steps.negatives import draw_negatives
 from tests.builders import score_offset
@@ -120,7 +119,7 @@ def test_tools_with_the_text_of_a_right_one_are_left_out(tmp_path):
 
 def test_no_order_of_groups_or_tools_changes_a_draw_and_another_seed_does(tmp_path):
     groups = positives(tmp_path)
-    turned = draw(select(groups, np.arange(12)[::-1]), tools=dict(reversed(TOOLS.items())))
+    turned = draw(groups.select(np.arange(12)[::-1]), tools=dict(reversed(TOOLS.items())))
     assert lists(turned) == lists(draw(groups))
     assert lists(draw(groups, seed=1)) != lists(draw(groups))
 

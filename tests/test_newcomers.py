@@ -7,9 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 import ltr
-from ltr.data.groups import select
 from ltr.errors import UsageError
-from ltr.features.presets import NEWCOMERS
+from ltr.features import NEWCOMERS
 from ltr.steps import newcomers
 from tests.made import written
 
@@ -119,7 +118,7 @@ def held_out(monkeypatch):
 
     def seen(model, applied, number, fold, missed, groups):
         known = scored(model, applied, number, fold, missed, groups)
-        held.append((select(groups, np.flatnonzero(~fold.outside(groups))), known))
+        held.append((groups.select(np.flatnonzero(~fold.outside(groups))), known))
         return known
 
     monkeypatch.setattr(newcomers, "_scored", seen)
@@ -127,9 +126,9 @@ def held_out(monkeypatch):
 
 
 def test_no_tool_and_no_trace_that_is_held_out_is_learned_from(files, monkeypatch):
-    learned_from, states = [], newcomers.fit_states_of
+    learned_from, states = [], newcomers.fit_states
     monkeypatch.setattr(
-        newcomers, "fit_states_of", lambda *inputs: learned_from.append(inputs[1].groups) or states(*inputs)
+        newcomers, "fit_states", lambda *inputs: learned_from.append(inputs[1].groups) or states(*inputs)
     )
     held = held_out(monkeypatch)
     trained(files)

@@ -12,19 +12,16 @@ import ltr
 from ltr import RunConfig, TrainConfig, read_groups, run
 from ltr.arrays import offsets_of
 from ltr.columns import IN_MEMORY
-from ltr.data.none_of_these_groups import without_none
-from ltr.data.right_candidate_removal import removal_of
-from ltr.data.shards import Whole
 from ltr.errors import ConfigError, DataError, FileError
-from ltr.evaluation.metrics.classification_counts import calibration_error
-from ltr.evaluation.none_of_these_measures import NoneQueries, measure_none
+from ltr.evaluation import NoneQueries
+from ltr.evaluation.probabilities import calibration_error
 from ltr.experiments.featurize import featurize_and_save
 from ltr.read import DRAWN_FOR_THE_REST, NOT_CROSS_FITTED
+from ltr.runs import load_model
+from ltr.samples import Whole
 from ltr.steps.heldout import held_out
-from ltr.steps.none import learn_none, none_source
-from ltr.storage.model_file import load_model
-from ltr.training.none_logit import none_inputs
-from ltr.training.none_logit_fit import NoneRows, fit_none
+from ltr.steps.none import learn_none, none_source, removal_of
+from ltr.training import NoneRows, fit_none, none_inputs
 from tests.made import WORDS, DataConfig, NoneConfig, tool_rows, written
 from tests.test_none_and_context import with_none
 
@@ -126,7 +123,7 @@ def test_calibration_error_is_the_sum_over_bins():
 def test_measures_count_by_hand():
     p, first = np.array([0.6, 0.1, 0.6, 0.1]), np.array([0.5, 0.5, 0.9, 0.9])
     queries = NoneQueries(p, first, np.array([0.0, 0.0, 1.0, 1.0]), np.array([True, True, False, False]))
-    measures = measure_none(queries, learned_from="log", for_share=0.5)
+    measures = queries.measured(learned_from="log", for_share=0.5)
     assert (measures.found, measures.said_wrongly, measures.top1_of_rest, measures.right) == (0.5, 0.5, 1.0, 0.5)
 
 
@@ -178,7 +175,7 @@ def test_groups_of_none_train_b_alone(tmp_path, rows):
     none = result.router.none
     assert (none.source, none.groups, none.none_groups, none.optimum) == ("log", 50, 13, "found")
     assert none.share == none.trained_share == 13 / 50
-    left = without_none(read_groups(marked))
+    left = read_groups(marked).without_none()
     assert np.array_equal(result.model.w, run(RunConfig(data=DataConfig(train=str(marked)), train=NEWTON)).model.w)
     assert result.measured.none.none_queries == 13
     assert len(result.measured.groups.offsets) == len(left.offsets)

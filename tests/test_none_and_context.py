@@ -10,13 +10,12 @@ import pytest
 
 import ltr
 from ltr import RunConfig, TrainConfig, audit_samples, read_groups, run
-from ltr.data.groups import select
-from ltr.data.none_candidates import ABSENT, RIGHT, WRONG
-from ltr.data.none_of_these_groups import without_none
 from ltr.errors import DataError, LtrWarning
 from ltr.experiments.export import export
 from ltr.experiments.featurize import featurize_and_save
-from ltr.storage.columns_file import load_columns
+from ltr.featurized import load_columns
+from ltr.samples import ABSENT, RIGHT
+from ltr.samples.groups import WRONG
 from tests.made import DataConfig, tool_rows, written
 from tests.stored import stored_metrics
 
@@ -73,7 +72,7 @@ def test_context_and_previous_are_columns_of_groups_in_order_of_first_appearance
     assert [candidates.context_texts[code] for code in candidates.contexts] == ["user: hi", "", "user: hi"]
     assert [candidates.previous_lists[code] for code in candidates.previous] == [("x", "y"), (), ("x",)]
     assert (candidates.context_texts, candidates.previous_lists) == (("user: hi", ""), (("x", "y"), (), ("x",)))
-    last = select(groups, np.array([2])).candidates
+    last = groups.select(np.array([2])).candidates
     assert (last.context_texts, last.previous_lists) == (("user: hi",), (("x",),))
 
 
@@ -182,7 +181,7 @@ def test_none_is_a_mark_of_its_group_and_never_a_row(tmp_path):
     assert groups.none.tolist() == [RIGHT, WRONG, ABSENT]
     assert groups.offsets.tolist() == [0, 2, 3, 4]
     assert [groups.candidates.name_texts[code] for code in groups.candidates.names] == ["a", "none", "a", "a"]
-    left = without_none(groups)
+    left = groups.without_none()
     assert (left.num_none, left.none.tolist(), len(left.labels)) == (1, [WRONG, ABSENT], 2)
 
 
@@ -305,7 +304,7 @@ def test_the_audit_of_a_group_with_an_error_keeps_the_none_of_the_others(tmp_pat
 
 
 def test_groups_that_were_left_out_are_not_unknown(tmp_path):
-    groups = without_none(read(tmp_path, sample("n1"), none("n1"), sample("n2"), sample("n3", label=1)))
+    groups = read(tmp_path, sample("n1"), none("n1"), sample("n2"), sample("n3", label=1)).without_none()
     assert groups.num_none == 1
     report = audit_samples(tmp_path / "s.jsonl")
     assert next(found.count for found in report.findings if found.code == "no-positive") == 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ltr.errors import FileError
-from ltr.files.npz import read_arrays, write_arrays
+from ltr.files import read_arrays, write_arrays
 
 LIMIT = 1 << 20
 ARRAYS = {

@@ -3,13 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ltr.arrays import linear_scores
 from ltr.errors import ArrayError, DataError
-from ltr.evaluation.linear_scores import linear_scores
-from ltr.training.column_scale import deviations, largest_steps
-from ltr.training.group_sample import joined, sampled
+from ltr.training import softmax
+from ltr.training.designs import trainable
+from ltr.training.geometry import deviations, largest_steps
+from ltr.training.newton import joined, sampled
 from ltr.training.objective import derivatives, slope
-from ltr.training.softmax import log_softmax, softmax
-from ltr.training.trainable import trainable
+from ltr.training.temperature import log_softmax
 from tests.oracles import naive_objective, random_groups, slices
 
 seeds = st.integers(0, 10**6)

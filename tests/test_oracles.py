@@ -91,7 +91,7 @@ def test_fifty_thousand_groups_agree_with_other_people_s_evaluators(untied, nest
 
 
 def _own(name):
-    from ltr.evaluation.metrics.registry import named
+    from ltr.evaluation import named
 
     return named(name).name
 

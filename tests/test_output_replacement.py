@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from ltr import disk
+from ltr.disk import make_directory
 from ltr.errors import DiskError, FileError, RunError, UsageError
-from ltr.files import output_replacement
-from ltr.files.atomic_write import write_bytes
-from ltr.files.crash_recovery import put_back
-from ltr.files.directory_lock import locked
-from ltr.files.filesystem_operations import make_directory
-from ltr.files.output_replacement import (
+from ltr.files import (
     DirectoryKind,
+    directory,
+    locked,
     new_directory,
     new_files,
+    put_back,
+    read_bytes,
     refuse_existing,
-    refuse_foreign,
-    refuse_unwritable,
+    write_file,
 )
-from ltr.files.reading import read_bytes
+from ltr.files.directory import refuse_unwritable
 from tests.faults import CODES, OPEN_FILES, FaultyDisk, contents, in_fork, lists_open_files, open_files, restore
 
 KIND = DirectoryKind(
@@ -39,15 +39,15 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 
 def write_directory(home):
     with locked(home), new_directory(home) as new:
-        write_bytes(new / "a.json", b"later")
-        write_bytes(make_directory(new / "parts") / "2.json", b"later")
-        write_bytes(new / "b.json", b"later")
+        write_file(new / "a.json", b"later")
+        write_file(make_directory(new / "parts") / "2.json", b"later")
+        write_file(new / "b.json", b"later")
 
 
 def write_files(main):
     with new_files(main) as new:
         for name in LATER_FILES:
-            write_bytes(new / name, b"later")
+            write_file(new / name, b"later")
 
 
 def written_files(place):
@@ -204,7 +204,7 @@ def test_a_link_where_the_earlier_directory_would_lie_is_not_followed(tmp_path):
 def test_an_interrupt_in_the_block_leaves_what_was_there(tmp_path):
     restore(tmp_path, EARLIER)
     with pytest.raises(KeyboardInterrupt), new_directory(tmp_path / "run") as new:  # noqa: PT012
-        write_bytes(new / "a.json", b"later")
+        write_file(new / "a.json", b"later")
         raise KeyboardInterrupt
     assert contents(tmp_path) == EARLIER
 
@@ -253,14 +253,14 @@ def test_after_a_kill_a_path_through_the_missing_directory_puts_it_back(tmp_path
 
 def refused(path):
     with pytest.raises(UsageError) as error:
-        refuse_foreign(path, KIND)
+        KIND.refuse_foreign(path)
     return str(error.value)
 
 
 def test_a_directory_of_the_kind_may_be_replaced_and_so_may_what_is_not_there_or_empty(tmp_path):
     restore(tmp_path, EARLIER | {"empty": None, "run/.ltr-0123456789abcdef.tmp": b"of a killed process"})
-    assert refuse_foreign(tmp_path / "run", KIND) == ["a.json", "parts"]
-    assert refuse_foreign(tmp_path / "empty", KIND) == refuse_foreign(tmp_path / "absent" / "run", KIND) == []
+    assert KIND.refuse_foreign(tmp_path / "run") == ["a.json", "parts"]
+    assert KIND.refuse_foreign(tmp_path / "empty") == KIND.refuse_foreign(tmp_path / "absent" / "run") == []
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_directory_of_the_kind_may_be_replaced_and_so_may_what_is_not_there_or
 def test_a_directory_with_anything_else_in_it_is_refused_by_the_name_of_that(tmp_path, name, content, shown):
     restore(tmp_path, EARLIER | {f"run/{name}": content})
     if shown is None:
-        assert refuse_foreign(tmp_path / "run", KIND) == ["a.json", "parts"]
+        assert KIND.refuse_foreign(tmp_path / "run") == ["a.json", "parts"]
         return
     assert refused(tmp_path / "run") == f"{tmp_path}/run: holds other things, such as {shown!r}; name another directory"
 
@@ -314,7 +314,7 @@ def test_a_link_is_not_replaced_by_a_file(tmp_path):
     with pytest.raises(UsageError, match="link: a link to x.jsonl; name the file itself"):
         refuse_existing(tmp_path / "link", overwrite=True)
     with pytest.raises(DiskError, match="link: a link; it cannot be replaced"):
-        write_bytes(tmp_path / "link", b"later")
+        write_file(tmp_path / "link", b"later")
     assert (tmp_path / "link").read_bytes() == b"earlier"
 
 
@@ -344,8 +344,8 @@ def test_a_mount_point_is_refused(monkeypatch):
 
 def test_a_name_that_leaves_no_room_for_the_directory_beside_it_is_refused(tmp_path):
     with pytest.raises(DiskError, match="file name too long; 242 bytes are the most for a directory"):
-        refuse_foreign(tmp_path / ("x" * 250), KIND)
-    assert refuse_foreign(tmp_path / ("x" * 242), KIND) == []
+        KIND.refuse_foreign(tmp_path / ("x" * 250))
+    assert KIND.refuse_foreign(tmp_path / ("x" * 242)) == []
     write_directory(tmp_path / ("x" * 242))
 
 
@@ -353,14 +353,14 @@ def test_a_single_file_replaces_the_earlier_one_and_its_directory_is_made(tmp_pa
     for content in (b"earlier", b"new"):
         written_alone(tmp_path / "made" / "x")
         assert contents(tmp_path) == {"made": None, "made/x": b"new"}
-        write_bytes(tmp_path / "made" / "x", content)
+        write_file(tmp_path / "made" / "x", content)
 
 
 def test_files_in_a_folder_replace_earlier_ones_and_join_them(tmp_path):
     for content, names in ((b"earlier", ("kept", "below")), (b"new", ("below", "first", "second"))):
         with new_files(tmp_path / "x") as new:
             for path in (new / "x", *(make_directory(new / "inner") / name for name in names)):
-                write_bytes(path, content)
+                write_file(path, content)
     inner = {"inner/kept": b"earlier", "inner/below": b"new", "inner/first": b"new", "inner/second": b"new"}
     assert contents(tmp_path) == {"x": b"new", "inner": None, **inner}
 
@@ -378,7 +378,8 @@ def test_what_is_no_file_is_not_replaced_by_one_of_several(tmp_path, name):
 @pytest.mark.parametrize("locks", [True, False])
 def test_what_stands_where_nothing_was_stands_there_alone_with_and_without_locks(tmp_path, monkeypatch, locks):
     if not locks:
-        monkeypatch.setattr(output_replacement, "locked_directory", lambda _: None)
+        monkeypatch.setattr(disk, "lock_directory", lambda _: None)
+        monkeypatch.setattr(directory, "lock_directory", lambda _: None)
     (tmp_path / ".run.new-1").mkdir()  # of a killed process
     for content in ("one", "two"):
         with new_directory(tmp_path / "run") as new:
@@ -420,13 +421,13 @@ def test_a_folder_that_was_made_for_files_goes_with_them(tmp_path, monkeypatch):
 def test_a_path_that_ends_in_no_name_is_refused_with_the_name(tmp_path):
     (tmp_path / "run" / "inner").mkdir(parents=True)
     with pytest.raises(UsageError, match=rf"not the name of a directory; write {tmp_path / 'run'}$"):
-        refuse_foreign(f"{tmp_path}/run/inner/..", KIND)
+        KIND.refuse_foreign(f"{tmp_path}/run/inner/..")
 
 
 def test_where_nothing_can_be_written_is_known_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)  # the user who runs the tests may write anywhere
     with pytest.raises(DiskError, match=f"run: {tmp_path} cannot be written to"):
-        refuse_foreign(tmp_path / "run", KIND)
+        KIND.refuse_foreign(tmp_path / "run")
     with pytest.raises(DiskError, match=f"x: {tmp_path} cannot be written to"):
         refuse_existing(tmp_path / "x", overwrite=True)
 
@@ -443,8 +444,8 @@ def test_a_directory_that_may_be_listed_only_or_written_only_is_known_before_the
 def test_a_path_through_a_file_or_with_a_nul_in_it_is_refused(tmp_path):
     (tmp_path / "file").write_text("theirs")
     with pytest.raises(UsageError, match=f"{tmp_path / 'file'}: not a directory; one of its own is needed"):
-        refuse_foreign(tmp_path / "file", KIND)
+        KIND.refuse_foreign(tmp_path / "file")
     with pytest.raises(DiskError, match="file is not a directory"):
         refuse_unwritable(tmp_path / "file" / "x")
     with pytest.raises(DiskError, match="embedded null"):
-        refuse_foreign(f"{tmp_path}/a\0b", KIND)
+        KIND.refuse_foreign(f"{tmp_path}/a\0b")

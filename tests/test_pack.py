@@ -13,9 +13,8 @@ import pytest
 import ltr
 from ltr import RunConfig
 from ltr.errors import DiskError, FileError, UsageError
-from ltr.serving import pack as packing
-from ltr.serving import router, shortlist
-from ltr.serving.pack import recall_of
+from ltr.serving import catalogue, packs, router
+from ltr.serving.packs import recall_of
 from tests.made import DataConfig, graph_rows, save_run, told, tool_rows, written
 
 CHECKOUT = Path(ltr.__file__).parents[1]
@@ -124,16 +123,16 @@ def test_a_failed_write_leaves_the_earlier_pack(home, tmp_path, monkeypatch):
             raise DiskError("x", "No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr(packing, "write_record", fail)
+            patched.setattr(packs.RunDirectory, "complete", fail)
             with pytest.raises(DiskError):
                 pack(home / "tools", out, "--overwrite")
         assert sorted((path.name, path.stat().st_size) for path in tmp_path.rglob("*")) == before
 
 
 def test_the_recall_of_a_cut_is_measured_and_stands_on_the_card(home, tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "MOST_SCORED", 5)
+    monkeypatch.setattr(packs, "MOST_SCORED", 5)
     monkeypatch.setattr(router, "MOST_SCORED", 5)
-    monkeypatch.setattr(shortlist, "LISTED", 1)
+    monkeypatch.setattr(catalogue, "LISTED", 1)
     packed = pack(home / "tools", tmp_path / "pack")
     assert 0 < packed["recall@10"] < 1
     assert packed["queries"] > 0

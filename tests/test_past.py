@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 import ltr
 from ltr import RunConfig, TrainConfig, read_groups, run
-from ltr.data.groups import select
-from ltr.data.previous_tools import past_from_labels, past_lists, past_of, right_names
 from ltr.errors import SampleError, UsageError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.features.crossfit import fit_features
-from ltr.features.registry import FeatureConfig
+from ltr.features import FeatureConfig, fit_features
+from ltr.featurized import read
+from ltr.samples import past_from_labels
+from ltr.samples.past import right_names
 from ltr.steps.past import designs_to_learn, with_own_past
-from ltr.storage.plain_or_featurized_samples import read
 from tests.builders import features_of, graph_lines, write_lines
 from tests.made import DataConfig
 
@@ -75,9 +74,9 @@ def by_hand(groups):
 
 def test_what_was_right_before_is_the_past_in_the_order_of_the_numbers(tmp_path):
     groups = groups_of(tmp_path, lines_of())
-    assert past_lists(groups.candidates) == by_hand(groups)
-    assert past_of(groups.candidates) == "labels"
-    assert {len(listed) for listed in past_lists(groups.candidates)} == set(range(5))
+    assert groups.candidates.past_lists() == by_hand(groups)
+    assert groups.candidates.known_past == "labels"
+    assert {len(listed) for listed in groups.candidates.past_lists()} == set(range(5))
 
 
 def test_where_every_group_has_a_time_it_orders_a_trace(tmp_path):
@@ -85,7 +84,7 @@ def test_where_every_group_has_a_time_it_orders_a_trace(tmp_path):
     for line in lines:
         line["time"] = -int(line["node_id"].split()[-1])  # against the numbers
     groups = groups_of(tmp_path, lines)
-    lengths = [len(listed) for listed in past_lists(groups.candidates)]
+    lengths = [len(listed) for listed in groups.candidates.past_lists()]
     assert lengths == [4 - (int(node.split()[-1]) - 8) for node in groups.candidates.node_ids]
 
 
@@ -94,7 +93,7 @@ def test_several_right_tools_come_in_the_order_of_their_names_and_none_adds_none
         return {"trace_id": "t", "node_id": node, "query": "q", "tool": tool, "label": label}
 
     lines = [line(1, "b", 1), line(1, "a", 1), line(1, "c", 0), line(2, "a", 0), line(2, "b", 0), line(3, "a", 1)]
-    assert past_lists(groups_of(tmp_path, lines).candidates) == [(), ("a", "b"), ("a", "b")]
+    assert groups_of(tmp_path, lines).candidates.past_lists() == [(), ("a", "b"), ("a", "b")]
 
 
 def changed(lines, **changes):
@@ -210,14 +209,14 @@ def test_own_choices_are_those_of_a_walk_through_each_trace_one_query_at_a_time(
     for group in np.argsort(numbers, kind="stable").tolist():
         trace = int(candidates.traces[group])
         done = chosen.setdefault(trace, [])
-        assert past_lists(walked.candidates)[group] == tuple(done)
-        alone = select(groups, np.array([group])).candidates
+        assert walked.candidates.past_lists()[group] == tuple(done)
+        alone = groups.select(np.array([group])).candidates
         offered = [{"name": alone.name_texts[code]} for code in alone.names.tolist()]
         answer = result.router.rank(alone.query_texts[0], offered, previous=list(done))
         done.append(answer[0].candidate)
-    assert past_of(walked.candidates) == "own"
+    assert walked.candidates.known_past == "own"
     np.testing.assert_array_equal(phi, result.router.phi(walked.candidates))
-    assert past_lists(walked.candidates) != past_lists(groups.candidates)
+    assert walked.candidates.past_lists() != groups.candidates.past_lists()
 
 
 def test_the_headline_has_own_choices_as_the_past_and_stands_beside_that_of_labels(trained):
@@ -277,7 +276,7 @@ def test_a_typed_query_has_the_past_that_the_command_names(cli, tmp_path):
 def test_training_queries_keep_right_tools_as_their_past_and_say_so(tmp_path):
     train = str(written(tmp_path, lines_of(20)))
     result = run(RunConfig(data=DataConfig(train=train, previous="from_labels"), features=COLUMNS, encoder="hash"))
-    assert past_of(result.measured.groups.candidates) == "labels"
+    assert result.measured.groups.candidates.known_past == "labels"
     assert result.measured.with_labels is None
 
 
@@ -297,8 +296,8 @@ def test_groups_for_which_none_is_right_have_a_past_and_add_nothing_to_it(tmp_pa
     data = DataConfig(train=path, test=path, previous="from_labels")
     result = run(RunConfig(data=data, features=COLUMNS, encoder="hash", train=NEWTON))
     walked = result.measured.groups
-    lengths = dict(zip(walked.candidates.node_ids, map(len, past_lists(walked.candidates)), strict=True))
+    lengths = dict(zip(walked.candidates.node_ids, map(len, walked.candidates.past_lists()), strict=True))
     assert lengths["step 21"] == 5
-    assert set(map(len, past_lists(walked.none_groups.candidates))) == {5}
-    assert past_of(walked.none_groups.candidates) == "own"
+    assert set(map(len, walked.none_groups.candidates.past_lists())) == {5}
+    assert walked.none_groups.candidates.known_past == "own"
     assert result.measured.none is not None

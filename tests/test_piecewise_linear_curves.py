@@ -14,18 +14,15 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ltr import ListwiseRanker, RunConfig, TrainConfig, fit, load, run, write_report
-from ltr.cli.run_lines import trust_lines, weight_lines
 from ltr.errors import DataError, FileError, RangeError
 from ltr.experiments.single_run import run_and_save
 from ltr.folds import settled
-from ltr.storage.training_record import training_record
-from ltr.training import piecewise_linear_curves
-from ltr.training.diagnosis import diagnose
-from ltr.training.l2_path import exact_path
-from ltr.training.piecewise_linear_curves import NO_KNOTS, Knots
-from ltr.training.trainable import Design
-from ltr.training.validation_metric import Validation
-from tests.made import ROWS, DataConfig, save_run, written
+from ltr.records.training import training_record
+from ltr.report import lines
+from ltr.report.training import trust_texts, weight_blocks
+from ltr.training import Design, Knots, Validation, curves
+from ltr.training.curves import NO_KNOTS
+from tests.made import ROWS, DataConfig, diagnose, exact_path, save_run, written
 from tests.oracles import naive_objective, random_groups
 
 CURVED = TrainConfig(trainer="newton", knots=3)
@@ -178,7 +175,7 @@ def kept(request, tmp_path_factory):
 
 
 def test_a_score_is_that_of_the_row_alone_whatever_stands_beside_it(monkeypatch):
-    monkeypatch.setattr(piecewise_linear_curves, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(curves, "ROWS_AT_ONCE", 7)
     rng = np.random.default_rng(3)
     phi = rng.normal(size=(50, 4))
     knots = Knots.of(phi[:40], 6)
@@ -265,8 +262,8 @@ def test_contributions_add_up_to_the_scores(kept):
 
 def test_the_terminal_shows_each_curve_by_its_ends(kept):
     said = kept[1].router.training
-    lines = weight_lines(kept[1])
-    assert lines[0].split() == [
+    shown = lines(weight_blocks(said), 1_000)
+    assert shown[0].split() == [
         "feature",
         "knots",
         "adds",
@@ -279,13 +276,13 @@ def test_the_terminal_shows_each_curve_by_its_ends(kept):
         "loss",
         "without",
     ]
-    for line, (name, points) in zip(lines[1:], said.curves.items(), strict=True):
+    for line, (name, points) in zip(shown[1:], said.curves.items(), strict=True):
         least, most = (at(points, key=lambda point: point[1]) for at in (min, max))
         assert line.split()[:2] == [name, str(len(points) - 2)]
         assert [float(cell) for cell in line.split()[2:4]] == pytest.approx([least[0], most[0]], rel=1e-3, abs=1e-9)
         assert float(line.split()[4]) == pytest.approx(most[1] - least[1], abs=1e-3)
         assert said.weights[name].range == pytest.approx(most[1] - least[1])
-    assert f", {len(kept[1].model.terms.knots)} knots, " in " ".join(trust_lines(kept[1]))
+    assert f", {len(kept[1].model.terms.knots)} knots, " in " ".join(trust_texts(kept[1]))
 
 
 def test_pages_draw_the_curves_and_list_all_of_them(kept, tmp_path):

@@ -5,14 +5,13 @@ import pytest
 
 from ltr import RunConfig, TrainConfig, evaluate, fit, rank, read_groups, run
 from ltr.columns import prepare
-from ltr.encoders.registry import best_installed
+from ltr.encoders import best_installed
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.baselines import NEED_NO_TRAINING
-from ltr.features.crossfit import fit_features
-from ltr.features.registry import FeatureConfig
-from ltr.measuring import evaluate_router
+from ltr.evaluation import Baseline
+from ltr.features import FeatureConfig, fit_features
+from ltr.featurized import read
 from ltr.read import read_data
-from ltr.storage.plain_or_featurized_samples import read
+from ltr.results import evaluate_router
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.made import DataConfig, EvaluateConfig
 
@@ -64,7 +63,7 @@ def test_without_test_data_the_training_groups_are_measured_by_their_cross_fitte
 def test_the_trained_w_beats_the_baselines_it_is_shown_beside(tools):
     measured = run(tools).measured
     mrr = {name: each.means["mrr"] for name, each in measured.baselines.items()}
-    assert list(mrr) == ["random", *NEED_NO_TRAINING, "best_feature", "untrained", "oracle"]
+    assert list(mrr) == ["random", *Baseline.NEED_NO_TRAINING, "best_feature", "untrained", "oracle"]
     assert mrr["random"] < measured.evaluation.means["mrr"] <= mrr["oracle"] == 1
 
 

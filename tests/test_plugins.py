@@ -107,8 +107,8 @@ def test_a_package_under_a_taken_name_is_refused_and_its_other_plug_ins_stay(reg
 
 
 def test_what_ltr_defines_is_ours_whoever_imports_it_first(registry, tmp_path):
-    package(tmp_path, "ltr-red", "import ltr.data.splits\nfrom tests.test_plugins import colours\n"
-            "colours.add('red', ltr.data.splits.split_off)")  # fmt: skip
+    package(tmp_path, "ltr-red", "import ltr.splits\nfrom tests.test_plugins import colours\n"
+            "colours.add('red', ltr.splits.split_off)")  # fmt: skip
     assert registry.source("red") == OURS
 
 
@@ -170,10 +170,10 @@ SILENT = """
 from functools import partial
 
 from ltr import feature, reranker
-from ltr.encoders.registry import ENCODERS
-from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.registry import importer
-from ltr.training.registry import TRAINERS
+from ltr.encoders import ENCODERS
+from ltr.importers import EXPORTERS
+from ltr.importers import importer
+from ltr.training import TRAINERS
 
 class Base:
     '''A base class says nothing of the classes that inherit from it.'''
@@ -281,7 +281,7 @@ def trained_with(home, where, statement):
 def test_plug_ins_of_every_kind_work_together(tmp_path):
     encoder = """
 import sys; sys.path.insert(0, {root!r})
-from ltr.encoders.registry import ENCODERS
+from ltr.encoders import ENCODERS
 from tests.builders import LetterEncoder
 
 @ENCODERS.register("letters")
@@ -293,14 +293,14 @@ class Letters(LetterEncoder):
     package(
         tmp_path,
         "ltr-first",
-        "from ltr.evaluation.metrics.registry import measure\n"
+        "from ltr.evaluation import measure\n"
         "@measure('first@k', 'every query counts')\ndef first(blocks, k): return (blocks.sizes > 0) * 1.0\n",
         kind="metric",
     )
     package(
         tmp_path,
         "ltr-again",
-        "from ltr.training.registry import TRAINERS\nTRAINERS.register('again')"
+        "from ltr.training import TRAINERS\nTRAINERS.register('again')"
         "(lambda *everything: TRAINERS['newton'](*everything))\n",
         kind="trainer",
     )

@@ -5,22 +5,15 @@ import pytest
 
 from ltr import read_groups
 from ltr.arrays import Ragged
-from ltr.data.candidates import tool_candidates
-from ltr.data.distinct_tools import ToolList, tools_of_rows
-from ltr.data.tool_texts import ToolText
-from ltr.encoders import inverted_index
-from ltr.encoders.cached_encoder import CachedEncoder
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.inverted_index import Postings
-from ltr.encoders.sparse_vectors import Sparse
-from ltr.features import tool_vector_products
-from ltr.features.clauses import Clauses
-from ltr.features.feature_context import Context
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.learned_states import fit_states
-from ltr.features.precomputed_tables import Tables, all_extended
-from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.tool_vector_products import ToolVectors
+from ltr.catalogues import ToolText
+from ltr.encoders import CachedEncoder, Dense, Postings, Sparse
+from ltr.encoders import vectors as vectors_module
+from ltr.features import FEATURES, FeatureConfig, FittedFeatures, Tables, fit_states
+from ltr.features import vectors as tool_vectors
+from ltr.features.protocol import Context
+from ltr.features.texts import Clauses
+from ltr.features.vectors import ToolVectors
+from ltr.samples import Candidates, ToolList, tools_of_rows
 from tests.builders import LetterEncoder
 from tests.made import written
 from tests.plain_columns import COLUMNS, plain_column
@@ -94,14 +87,14 @@ def test_every_prepared_feature_is_compared():
 
 @pytest.mark.parametrize("cuts", [[30], [1, 2, 3], [59], list(range(1, 60))])
 def test_tools_that_come_later_change_no_bit(fitted, cuts, monkeypatch):
-    monkeypatch.setattr(tool_vector_products, "MOST_TOOLS", 25)
+    monkeypatch.setattr(tool_vectors, "MOST_TOOLS", 25)
     features, candidates = fitted[0], fitted[1]["all"]
     tools, rows = tools_of_rows(candidates)
     tables, memo = None, {}
     for part in np.split(np.arange(len(tools.names)), cuts):
         some = ToolList(tuple(tools.names[i] for i in part), tuple(tools.texts[i] for i in part))
         more = features.prepared(some, memo)
-        tables = more if tables is None else all_extended(tables, more)
+        tables = more if tables is None else Tables.extended(tables, more)
     np.testing.assert_array_equal(features(candidates, Tables(tables, rows, {})), features(candidates))
 
 
@@ -115,7 +108,8 @@ def test_what_is_made_of_a_state_is_made_once(fitted):
 
 
 def sparse(matrix):
-    return Sparse.of(np.array(matrix, dtype=float))
+    matrix = np.array(matrix, dtype=float)
+    return Sparse.of(*np.nonzero(matrix), matrix[matrix != 0], matrix.shape)
 
 
 def test_postings_give_the_bits_of_pairs_whether_short_or_long(monkeypatch):
@@ -124,7 +118,7 @@ def test_postings_give_the_bits_of_pairs_whether_short_or_long(monkeypatch):
     rows, others = np.repeat(np.arange(9), 9), np.tile(np.arange(9), 9)
     pairs = asked.dots(rows, tools, others).reshape(9, 9)
     for long in (0, 10**9):
-        monkeypatch.setattr(inverted_index, "LONG_POSTINGS", long)
+        monkeypatch.setattr(vectors_module, "LONG_POSTINGS", long)
         np.testing.assert_array_equal(Postings.of(tools).products(asked), pairs)
     assert Postings.of(tools).vectors().numbers.tolist() == tools.numbers.tolist()
 
@@ -163,5 +157,5 @@ def test_rows_of_queries_may_stand_in_any_order(fitted):
 def test_a_tool_without_a_description_and_a_lone_tool_have_columns(fitted):
     features = fitted[0]
     tables = features.prepared(ToolList(("zz",), (ToolText(),)), {})
-    candidates = tool_candidates("find the weather", {"zz": ToolText()})
+    candidates = Candidates.of_tools("find the weather", {"zz": ToolText()})
     assert np.isfinite(features(candidates, Tables(tables, np.zeros(1, dtype=int), {}))).all()

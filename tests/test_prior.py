@@ -6,11 +6,10 @@ from scipy.optimize import minimize
 
 from ltr import TrainConfig, fit
 from ltr.errors import UsageError
-from ltr.training.column_scale import COST
-from ltr.training.diagnosis import diagnose
-from ltr.training.fit_result import Optimum
-from ltr.training.l2_path import exact_path
-from ltr.training.piecewise_linear_curves import Knots
+from ltr.training import Knots
+from ltr.training.geometry import COST
+from ltr.training.model import Optimum
+from tests.made import diagnose, exact_path
 from tests.oracles import naive_objective, random_groups
 
 PRIOR = np.array([1.0, -0.5, 0.0, 2.0])

@@ -13,16 +13,14 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ltr import ListwiseRanker, RunConfig, TrainConfig, evaluate, fit, load, rank, run, write_report
-from ltr.cli.run_lines import trust_lines, weight_lines
 from ltr.errors import FileError, UsageError
 from ltr.experiments.single_run import run_and_save
-from ltr.training import nonlinear_terms
-from ltr.training.column_scale import COST
-from ltr.training.diagnosis import diagnose
-from ltr.training.feature_products import MOST_FEATURES, NO_PRODUCTS, Products
-from ltr.training.l2_path import exact_path
-from ltr.training.nonlinear_terms import NO_TERMS, Terms
-from tests.made import ROWS, DataConfig, written
+from ltr.report import lines
+from ltr.report.training import trust_texts, weight_blocks
+from ltr.training import Products, Terms, terms
+from ltr.training.geometry import COST
+from ltr.training.terms import NO_PRODUCTS, NO_TERMS
+from tests.made import ROWS, DataConfig, diagnose, exact_path, written
 from tests.oracles import naive_objective, random_groups
 
 MULTIPLIED = TrainConfig(trainer="newton", products=True)
@@ -136,7 +134,7 @@ def test_a_descent_begins_without_products(crossed):
 
 
 def test_a_score_is_that_of_the_row_alone_whatever_stands_beside_it(monkeypatch):
-    monkeypatch.setattr(nonlinear_terms, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(terms, "ROWS_AT_ONCE", 7)
     rng = np.random.default_rng(3)
     phi = rng.normal(size=(50, 4))
     both = Terms.of(phi[:40], BENT)
@@ -154,13 +152,14 @@ def test_the_estimator_learns_the_products_of_fit(crossed):
 
 
 def test_as_many_features_as_are_allowed_are_multiplied_and_no_more():
-    ends = np.tile([0.0, 1.0], (MOST_FEATURES + 1, 1))
-    assert len(Products.at([0.0] * MOST_FEATURES, ends[1:])) == MOST_FEATURES * (MOST_FEATURES - 1) // 2
-    assert len(Products.of(np.zeros((2, MOST_FEATURES)))) == MOST_FEATURES * (MOST_FEATURES - 1) // 2
+    most = Products.MOST_FEATURES
+    ends = np.tile([0.0, 1.0], (most + 1, 1))
+    assert len(Products.at([0.0] * most, ends[1:])) == most * (most - 1) // 2
+    assert len(Products.of(np.zeros((2, most)))) == most * (most - 1) // 2
     with pytest.raises(UsageError, match="multiplies at most 24 features; there are 25"):
-        Products.at([0.0] * (MOST_FEATURES + 1), ends)
+        Products.at([0.0] * (most + 1), ends)
     with pytest.raises(UsageError, match="multiplies at most 24 features; there are 25"):
-        Products.of(np.zeros((2, MOST_FEATURES + 1)))
+        Products.of(np.zeros((2, most + 1)))
 
 
 def test_a_product_is_too_large_by_how_far_it_reaches_from_its_centres():
@@ -177,7 +176,7 @@ def test_without_products_there_is_nothing_to_score_and_no_end_is_held():
 
 
 def test_more_columns_than_can_be_multiplied_are_refused():
-    phi = np.random.default_rng(0).normal(size=(8, MOST_FEATURES + 1))
+    phi = np.random.default_rng(0).normal(size=(8, Products.MOST_FEATURES + 1))
     with pytest.raises(UsageError, match="train.products multiplies at most 24 features; there are 25"):
         fit(phi, [1, 0] * 4, np.arange(0, 9, 2), MULTIPLIED)
 
@@ -242,13 +241,14 @@ def test_damaged_products_are_refused(stored, tmp_path, damage):
 
 
 def test_terminal_and_page_list_the_products_by_their_range(stored, tmp_path):
-    training, lines = stored[1].router.training, weight_lines(stored[1])
+    training = stored[1].router.training
+    shown = lines(weight_blocks(training), 1_000)
     ranges = [pair.range for pair in training.products]
     assert ranges == sorted(ranges, reverse=True)
-    assert lines[lines.index("") + 1] == "the 6 of 6 products that move the score most"
-    listed = lines[lines.index("") + 3 :]
+    assert shown[shown.index("") + 1] == "the 6 of 6 products that move the score most"
+    listed = shown[shown.index("") + 3 :]
     assert [line.split()[:2] for line in listed] == [[pair.first, pair.second] for pair in training.products]
-    assert ", 6 products, " in " ".join(trust_lines(stored[1]))
+    assert ", 6 products, " in " ".join(trust_texts(stored[1]))
     write_report([stored[0]], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "What each two features add together" in page

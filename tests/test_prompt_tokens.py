@@ -8,8 +8,8 @@ import pytest
 
 import ltr
 from ltr import rank
-from ltr.data.tool_texts import ToolText
-from ltr.results.prompt import PromptSums, tool_tokens
+from ltr.catalogues import ToolText
+from ltr.results.tools import PromptSums, tool_tokens
 from tests.made import WORDS, graph_rows, tool_rows, written
 
 

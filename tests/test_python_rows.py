@@ -14,7 +14,7 @@ from ltr.config import recipes
 from ltr.errors import DataError, UsageError
 from ltr.experiments.export import export
 from ltr.experiments.single_run import run_and_save
-from ltr.storage.run_record import run_record
+from ltr.runs import RunDirectory
 from tests.made import grouped, tool_rows, written
 
 
@@ -204,7 +204,7 @@ def test_training_on_rows_is_training_on_the_same_file(trained):
 
 def test_a_run_on_rows_records_a_digest_and_no_path(trained):
     home, *_ = trained
-    inputs = run_record(home / "rows").inputs
+    inputs = RunDirectory(home / "rows").record.inputs
     assert [(each.path, len(each.sha256)) for each in inputs] == [("<list>", 64), ("<data frame>", 64)]
     assert load_config(home / "rows/config.yaml").data.train == "<list>"
 

@@ -3,7 +3,7 @@ import pytest
 
 from ltr import rank
 from ltr.errors import ArrayError, UsageError
-from ltr.evaluation.ranking import Ties, order
+from ltr.evaluation import Ties, order
 
 
 def test_the_order_lists_equal_scores_by_the_rule():

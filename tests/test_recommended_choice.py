@@ -14,17 +14,13 @@ from ltr import Groups, RunConfig, TrainConfig, load_config, read_tools
 from ltr import choose as choosing
 from ltr.choose import Overview, alternatives, choose, on_folds, served_lists
 from ltr.columns import IN_MEMORY
-from ltr.data.groups import select
-from ltr.data.previous_tools import past_from_labels
-from ltr.data.shards import Whole
 from ltr.errors import RangeError, UsageError
-from ltr.features.presets import ALL, MORE, PAST, SINGLES
-from ltr.features.prior_weights import WEIGHTS, prior_weights
+from ltr.features import Presets
+from ltr.features.presets import WEIGHTS, prior_weights
+from ltr.samples import Whole, past_from_labels
 from ltr.steps.negatives import WHOLE, draw_negatives
-from ltr.training.config import CHOICES
-from ltr.training.group_losses import group_losses
-from ltr.training.one_standard_error import MeanDifference, simplest_as_good
-from ltr.training.significant_gain_rule import FoldResults, Level, climbed
+from ltr.training import CHOICES, FoldResults, Level, MeanDifference, climbed, group_losses
+from ltr.training.choice import simplest_as_good
 from tests.builders import features_of
 from tests.made import tool_rows, written
 from tests.oracles import naive_objective, random_groups
@@ -40,7 +36,7 @@ def samples():
 
 def of_traces(groups: Groups, number: int) -> Groups:
     """The groups of the first traces."""
-    return select(groups, np.flatnonzero(groups.candidates.traces < number))
+    return groups.select(np.flatnonzero(groups.candidates.traces < number))
 
 
 def shared(groups: Groups, config: RunConfig = RECOMMENDED):
@@ -56,8 +52,8 @@ def judged_by_folds(config, groups, listed):
 
 @pytest.mark.parametrize("kind", ["tool", "graph"])
 def test_alternatives_go_from_simple_to_rich_and_hold_every_column_alone(kind):
-    usual = (*ALL[kind], *(PAST if kind == "tool" else ()))
-    names = (*usual, *MORE[kind])
+    usual = (*Presets.ALL[kind], *(Presets.PAST if kind == "tool" else ()))
+    names = (*usual, *Presets.MORE[kind])
     listed = alternatives(TRAIN, kind, names)
     sizes = [(one.level, one.shape, len(one.columns)) for one in listed]
     assert sizes == sorted(sizes)
@@ -65,7 +61,7 @@ def test_alternatives_go_from_simple_to_rich_and_hold_every_column_alone(kind):
     assert sum(one.level < Level.OTHER or len(one.columns) > 1 for one in listed) <= 13
     assert sorted(one.columns for one in listed if len(one.columns) == 1) == sorted((name,) for name in names)
     has_more = [any(one.shape) or len(one.columns) > len(usual) for one in listed]
-    is_good_alone = [one.columns in {(name,) for name in SINGLES[kind]} for one in listed]
+    is_good_alone = [one.columns in {(name,) for name in Presets.SINGLES[kind]} for one in listed]
     is_sum = [len(one.columns) > 1 and not more for one, more in zip(listed, has_more, strict=True)]
     assert [one.level == Level.SINGLE for one in listed] == is_good_alone
     assert [one.level == Level.SEVERAL for one in listed] == is_sum
@@ -76,9 +72,9 @@ def test_alternatives_go_from_simple_to_rich_and_hold_every_column_alone(kind):
 @pytest.mark.parametrize("key", CHOICES)
 def test_what_is_not_chosen_is_as_the_config_says(key):
     config = replace(TRAIN, choose=tuple(other for other in CHOICES if other != key), knots=3, products=True, l2=0.5)
-    listed = alternatives(config, "tool", ALL["tool"])
+    listed = alternatives(config, "tool", Presets.ALL["tool"])
     if key == "columns":
-        assert {one.columns for one in listed} == {ALL["tool"]}
+        assert {one.columns for one in listed} == {Presets.ALL["tool"]}
     elif key == "knots":
         assert {one.shape.knots for one in listed} == {3}
     elif key == "products":
@@ -89,7 +85,7 @@ def test_what_is_not_chosen_is_as_the_config_says(key):
 
 
 def test_l2_is_the_strength_over_the_number_of_training_traces():
-    one = alternatives(TRAIN, "tool", ALL["tool"])[0]
+    one = alternatives(TRAIN, "tool", Presets.ALL["tool"])[0]
     assert one.trained(TRAIN, 50).l2 == one.strength / 50
 
 
@@ -314,7 +310,7 @@ def test_no_row_of_the_table_of_a_run_ranks_better_than_the_chosen_one_beyond_no
     shown = cli.good("train", written("s.jsonl", tool_rows(range(12))), *flags)
     training = json.loads(Path("run/model.json").read_bytes())["training"]
     choice, titles = training["choice"], [row["title"] for row in training["choice"]["alternatives"]]
-    assert {f"{name} alone, l2 1 / traces" for name in (*ALL["tool"], *MORE["tool"])} <= set(titles)
+    assert {f"{name} alone, l2 1 / traces" for name in (*Presets.ALL["tool"], *Presets.MORE["tool"])} <= set(titles)
     rows = dict(zip(titles, choice["alternatives"], strict=True))
     assert all(row["low"] <= 1e-12 for row in rows.values()) or "served" in choice["reason"]
     for row in rows.values():
@@ -325,13 +321,13 @@ def test_no_row_of_the_table_of_a_run_ranks_better_than_the_chosen_one_beyond_no
 def test_one_trace_leaves_nothing_to_choose_by(samples):
     chosen = choose(RECOMMENDED, shared(of_traces(samples, 1)))
     assert chosen.record.reason == "no folds: 1 training trace, too few for folds"
-    assert chosen.config.features == ALL["tool"]
+    assert chosen.config.features == Presets.ALL["tool"]
     assert (chosen.config.train.knots, chosen.config.train.l2) == (0, 10.0)
 
 
 def test_the_prior_is_of_the_columns_by_name():
     assert prior_weights(["mine", "tool.lift"]).tolist() == [0.0, WEIGHTS["tool.lift"]]
-    assert {name for names in ALL.values() for name in names} == set(WEIGHTS)
+    assert {name for names in Presets.ALL.values() for name in names} == set(WEIGHTS)
 
 
 @pytest.mark.parametrize(

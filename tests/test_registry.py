@@ -5,18 +5,17 @@ from importlib import import_module
 
 import pytest
 
-import ltr.data
 import ltr.encoders
 import ltr.features
+import ltr.importers
 import ltr.rerankers
-from ltr.data.exporters.registry import EXPORTERS
-from ltr.data.importers.registry import IMPORTERS
-from ltr.encoders.registry import ENCODERS
+from ltr.encoders import ENCODERS
 from ltr.errors import UnknownNameError, UsageError
-from ltr.features.registry import FEATURES
+from ltr.features import FEATURES
+from ltr.importers import EXPORTERS, IMPORTERS
 from ltr.plugins import OURS
 from ltr.registry import Registry
-from ltr.rerankers.registry import RERANKERS
+from ltr.rerankers import RERANKERS
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def test_a_decorator_registers_and_returns_the_function(colours):
 
 
 def test_the_table_of_each_registry_names_the_plug_ins_of_its_modules_and_no_others():
-    for package in (ltr.data, ltr.encoders, ltr.features, ltr.rerankers):
+    for package in (ltr.encoders, ltr.features, ltr.importers, ltr.rerankers):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             import_module(module.name)
     for registry in (FEATURES, ENCODERS, RERANKERS, IMPORTERS, EXPORTERS):
@@ -67,12 +66,12 @@ def test_the_table_of_each_registry_names_the_plug_ins_of_its_modules_and_no_oth
 
 def test_a_plug_in_of_ours_is_imported_when_it_is_looked_up_and_its_neighbours_are_not():
     code = (
-        "import sys; from ltr.features.registry import FEATURES; FEATURES['tool.talk'];"
-        "print(*sorted(name for name in sys.modules if name.startswith('ltr.features.tool_')))"
+        "import sys; from ltr.features import FEATURES; FEATURES['tool.talk'];"
+        "print(*sorted(name for name in sys.modules if name.startswith('ltr.features.')))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "ltr.features.tool_word_associations" in shown
-    assert "ltr.features.tool_word_overlap" not in shown
+    assert "ltr.features.words" in shown
+    assert "ltr.features.letters" not in shown
 
 
 def test_a_plug_in_from_outside_does_not_replace_one_of_ours_that_nobody_has_looked_up():

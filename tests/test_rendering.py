@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import pytest
 
-from ltr.configtext.dataclass_checks import as_dataclass
-from ltr.configtext.yaml_and_schema_output import json_schema, yaml_text
-from ltr.configtext.yaml_parser import parse
+from ltr.config import as_dataclass, json_schema, yaml_text
+from ltr.config.text import parse
 from tests.tables import FeatureConfig
 
 
@@ -184,7 +183,7 @@ def test_a_flat_type_has_a_schema_without_definitions():
 
 
 def test_importing_the_readers_loads_neither_yaml_nor_pydantic():
-    readers = "ltr.configtext.dataclass_checks, ltr.configtext.yaml_and_schema_output"
+    readers = "ltr.config.checks, ltr.config.text"
     code = f"import sys, {readers}; print({{'yaml', 'pydantic', 'numpy'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

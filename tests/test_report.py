@@ -2,23 +2,21 @@
 
 import base64
 import hashlib
-import importlib.util
 import json
 import re
 import shutil
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
 from ltr import RunConfig, TrainConfig, run_batch, write_report
 from ltr.errors import FileError, UsageError
-from ltr.reporting.charts import Estimate, PlotPoint, Words, bars, columns, estimates, front
-from ltr.reporting.page import template_text
-from ltr.reporting.table import Column, Table
+from ltr.report.charts import Estimate, PlotPoint, bars, columns, estimates, front
+from ltr.report.page import Figure, template_text
+from ltr.report.table import Column, Table
+from tests import hostile_strings
 from tests.made import Commands, DataConfig, EvaluateConfig, page_of, save_run, tool_rows, written
 
-HOSTILE_STRINGS = Path(__file__).resolve().parent.parent / "scripts" / "stresses" / "hostile_strings.py"
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "footer", "h1", "h2", "h3"),
     *("p", "a", "ul", "li", "dl", "div", "dt", "dd", "strong", "span", "pre", "details", "summary", "figure"),
@@ -27,15 +25,6 @@ ALLOWED = {
 }
 
 
-def hostile():
-    """The strings that `scripts/stress pages` tries in a browser."""
-    spec = importlib.util.spec_from_file_location("hostile_strings", HOSTILE_STRINGS)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-STRINGS = hostile()
 BENCH = {
     "format": "ltr-bench/2",
     "name": "small",
@@ -216,15 +205,15 @@ def changed(made, home, text):
     """Copies of all there is, made of the text."""
     shutil.copytree(made, home)
     for name in ("exact", "steps"):
-        STRINGS.hostile_run(home / "runs" / name, text)
-    STRINGS.hostile_board(home / "runs", text)
-    STRINGS.hostile_bench(home / "bench", text)
+        hostile_strings.hostile_run(home / "runs" / name, text)
+    hostile_strings.hostile_board(home / "runs", text)
+    hostile_strings.hostile_bench(home / "bench", text)
     return home
 
 
 @pytest.mark.parametrize("number", range(0, 600, 47))
 def test_no_hostile_string_becomes_markup(made, tmp_path, number):
-    text = list(STRINGS.strings())[number]
+    text = list(hostile_strings.strings())[number]
     plain = [Parsed(page).elements for page in pages(changed(made, tmp_path / "plain", "plain words"))]
     for page, expected in zip(pages(changed(made, tmp_path / "hostile", text)), plain, strict=True):
         assert Parsed(page).elements == expected
@@ -380,15 +369,15 @@ def test_metrics_that_cannot_be_read_are_refused_by_name(made, tmp_path, content
 
 @pytest.mark.parametrize("value", [1e300, -1e300])
 def test_numbers_too_large_to_draw_stand_in_the_table_only(value):
-    words = Words("title", "description", Table((Column("a", "a"),), (), "numbers"))
-    assert estimates(words, [Estimate("large", value)]) is None
-    assert estimates(words, [Estimate("large", value), Estimate("small", 1.0)]).height > 0
+    blank = Figure("title", "description", Table((Column("a", "a"),), (), "numbers"))
+    assert estimates(blank, [Estimate("large", value)]) is None
+    assert estimates(blank, [Estimate("large", value), Estimate("small", 1.0)]).height > 0
 
 
 @pytest.mark.parametrize("low, high", [(-0.1, 0.2), (0.0, 0.2), (-0.2, 0.0)])
 def test_differences_stand_over_a_line_where_0_is(low, high):
-    words = Words("differences", "", Table((), ()))
-    drawn = estimates(words, [Estimate("top-1", (low + high) / 2, low, high)], zero=True)
+    blank = Figure("differences", "", Table((), ()))
+    drawn = estimates(blank, [Estimate("top-1", (low + high) / 2, low, high)], zero=True)
     assert sum(mark.attributes["class"] == "axis" for mark in drawn.marks) == 1
 
 
@@ -398,15 +387,15 @@ def test_the_learning_curve_says_what_its_loss_is(made, name, what):
 
 
 def test_a_drawing_says_how_many_of_its_rows_it_leaves_out():
-    words = Words("title", "Bars.", Table((Column("a", "a"),), (), "numbers"))
+    blank = Figure("title", "Bars.", Table((Column("a", "a"),), (), "numbers"))
     rows = [(str(number), 1.0, "") for number in range(50)]
-    assert bars(words, rows).description == "Bars. The first 40 of 50 are drawn."
-    assert bars(words, rows[:40]).description == "Bars."
+    assert bars(blank, rows).description == "Bars. The first 40 of 50 are drawn."
+    assert bars(blank, rows[:40]).description == "Bars."
 
 
 def test_numbers_of_points_at_one_place_stand_apart_and_on_the_drawing():
-    words = Words("title", "description", Table((Column("a", "a"),), (), "numbers"))
-    figure = front(words, [PlotPoint(str(number), 10.0, 0.5) for number in range(6)], ("ms", "ndcg@10"))
+    blank = Figure("title", "description", Table((Column("a", "a"),), (), "numbers"))
+    figure = front(blank, [PlotPoint(str(number), 10.0, 0.5) for number in range(6)], ("ms", "ndcg@10"))
     numbers = [mark.attributes for mark in figure.marks if mark.attributes.get("class") == "number"]
     places = [(each["x"], each["y"]) for each in numbers]
     pairs = [(one, other) for one in places for other in places if one != other]
@@ -416,8 +405,8 @@ def test_numbers_of_points_at_one_place_stand_apart_and_on_the_drawing():
 
 
 def test_both_edges_of_the_ranks_say_what_they_are():
-    words = Words("title", "description", Table((Column("a", "a"),), (), "numbers"))
-    figure = columns(words, [("1", 3, ""), ("2", 1, "")], ("rank", "queries"))
+    blank = Figure("title", "description", Table((Column("a", "a"),), (), "numbers"))
+    figure = columns(blank, [("1", 3, ""), ("2", 1, "")], ("rank", "queries"))
     assert [mark.text for mark in figure.marks if mark.attributes.get("class") == "note"] == ["rank", "queries"]
 
 

@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from ltr.catalogues import ToolText
 from ltr.errors import EndedBySignal, RunError, UsageError
-from ltr.rerankers import external_program
-from ltr.rerankers.external_program import Program
-from ltr.rerankers.registry import RerankerChoice, Setting
+from ltr.rerankers.program import Program
+from ltr.rerankers.protocol import Documents, RerankerChoice, Setting
+from ltr.samples import Candidates
 from tests.left_processes import is_alive
-from tests.test_rerankers import documents_of
 
-DOCUMENTS = documents_of("tool", ("a", "bb", "ccc"))
+TEXTS = ("a", "bb", "ccc")
+DOCUMENTS = Documents(
+    Candidates.of_tools("", {f"tool{place}": ToolText(text) for place, text in enumerate(TEXTS)}), TEXTS
+)
 SETTING = Setting(collection=DOCUMENTS, allow_command=True)
 READ = "import json, os, sys, time\nfor line in sys.stdin:\n    asked = json.loads(line)\n    "
 GOOD = 'print(json.dumps({"id": asked["id"], "scores": [len(text) for text in asked["documents"]]}), flush=True)'
@@ -70,7 +73,7 @@ def test_a_signal_while_a_program_starts_leaves_no_program(monkeypatch, running)
         raise EndedBySignal(128 + number)
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    monkeypatch.setattr(external_program, "ENDING", 0.05)
+    monkeypatch.setattr("ltr.rerankers.program.ENDING", 0.05)
     before = signal.signal(signal.SIGTERM, ended)
     opened = running("import time; time.sleep(600)")
     try:
@@ -147,7 +150,7 @@ def test_a_program_that_does_not_read_cannot_hold_us(running):
 
 
 def test_a_program_that_closes_its_stdout_is_an_error(running, monkeypatch):
-    monkeypatch.setattr("ltr.rerankers.external_program.ENDING", 0.05)
+    monkeypatch.setattr("ltr.rerankers.program.ENDING", 0.05)
     opened = running("import os, time; os.close(1); time.sleep(60)")
     with pytest.raises(RunError, match="closed its stdout before it answered"):
         opened("q", DOCUMENTS)
@@ -219,7 +222,7 @@ def test_the_revision_follows_the_files_among_the_arguments(tmp_path):
 
 
 def test_scores_beyond_all_numbers_are_refused_by_the_contract(running):
-    from ltr.rerankers.registry import checked_scores
+    from ltr.rerankers.protocol import checked_scores
 
     opened = running(READ + """print('{"id": 1, "scores": [1, 1e999, 3]}', flush=True)""")
     with pytest.raises(RunError):

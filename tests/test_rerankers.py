@@ -11,15 +11,22 @@ import numpy as np
 import pytest
 
 from ltr import Groups, RunConfig, read_groups, reranker
-from ltr.data.candidates import tool_candidates
-from ltr.data.tool_texts import ToolText
 from ltr.errors import DataError, RunError, UnknownNameError, UsageError
 from ltr.experiments.single_run import run_and_save
-from ltr.features.tokenization import stemmed_words
-from ltr.measuring import evaluate_router
-from ltr.rerankers.bm25 import Bm25
-from ltr.rerankers.documents import Documents, collection, document_texts, labels_by_key, queries_with_documents
-from ltr.rerankers.registry import RERANKERS, RerankerChoice, Setting, checked_scores, registered_spelling
+from ltr.features import stemmed_words
+from ltr.rerankers.protocol import (
+    RERANKERS,
+    Documents,
+    RerankerChoice,
+    Setting,
+    checked_scores,
+    collection,
+    document_texts,
+    labels_by_key,
+    queries_with_documents,
+    registered_spelling,
+)
+from ltr.results import Bm25, evaluate_router
 from tests.builders import graph_lines, tool_lines, write_lines
 from tests.made import DataConfig
 
@@ -165,8 +172,7 @@ QUERIES = ["book a flight", "city city weather", "nothing known", ""]
 @pytest.mark.parametrize("k1, b", [(1.2, 0.75), (0.0, 0.0), (2.0, 1.0)])
 @pytest.mark.parametrize("query", QUERIES)
 def test_bm25_is_the_naive_formula(query, k1, b):
-    offered = documents_of("tool", TEXTS)
-    found = Bm25(TEXTS, k1=k1, b=b)(query, offered)
+    found = Bm25(TEXTS, k1=k1, b=b).scores(query, TEXTS)
     assert found == pytest.approx([naive_bm25(query, text, TEXTS, k1, b) for text in TEXTS])
 
 
@@ -179,19 +185,13 @@ def test_bm25_is_rank_bm25_with_lucenes_idf(query):
             self.idf = {word: math.log(1 + (self.corpus_size - df + 0.5) / (df + 0.5)) for word, df in nd.items()}
 
     theirs = Lucene([stemmed_words(text) for text in TEXTS], k1=1.2, b=0.75).get_scores(stemmed_words(query))
-    assert Bm25(TEXTS, k1=1.2, b=0.75)(query, documents_of("tool", TEXTS)) == pytest.approx(theirs)
+    assert Bm25(TEXTS, k1=1.2, b=0.75).scores(query, TEXTS) == pytest.approx(theirs)
 
 
 def test_bm25_of_a_text_outside_the_collection_goes_by_its_statistics():
     new = "book the weather"
-    found = Bm25(TEXTS, k1=1.2, b=0.75)("book weather", documents_of("tool", (new,)))
+    found = Bm25(TEXTS, k1=1.2, b=0.75).scores("book weather", (new,))
     assert found == pytest.approx([naive_bm25("book weather", new, TEXTS, 1.2, 0.75)])
-
-
-def documents_of(name, texts):
-    """Documents of these texts, whatever their candidates say."""
-    own = tool_candidates("", {f"{name}{place}": ToolText(text) for place, text in enumerate(texts)})
-    return Documents(own, tuple(texts))
 
 
 def test_a_model_scores_as_evaluate_does(run, choose, setting, groups):
@@ -235,7 +235,7 @@ def test_random_follows_the_seed_and_nothing_else(setting, groups):
 
 
 def test_documents_are_encoded_once_with_an_index_and_every_time_without(setting, groups):
-    from ltr.rerankers.bi_encoders import BiEncoder
+    from ltr.rerankers.encoders import BiEncoder
     from tests.builders import LetterEncoder
 
     offer, encoded = queries_with_documents(groups)[0], {}
@@ -372,7 +372,7 @@ def test_a_cross_encoder_of_several_numbers_a_pair_is_refused(place, groups, set
 
 def test_listing_rerankers_loads_no_library():
     code = (
-        "import sys, ltr.rerankers.registry as r; r.RERANKERS.names(); "
+        "import sys, ltr.rerankers.protocol as r; r.RERANKERS.names(); "
         "print(sorted({'torch', 'sentence_transformers', 'transformers', 'scipy', 'pydantic'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

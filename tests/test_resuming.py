@@ -16,7 +16,7 @@ from ltr import RunConfig, TrainConfig, fit, run_batch
 from ltr.errors import FileError, ResumeError, RunError, UsageError
 from ltr.experiments.batch import BatchOptions, planned
 from ltr.experiments.single_run import run_and_save
-from ltr.training.epochs_and_progress import Progress
+from ltr.training import Progress
 from tests.builders import tool_lines, write_lines
 from tests.faults import in_fork
 from tests.made import DataConfig, tool_rows, written

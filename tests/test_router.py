@@ -9,8 +9,8 @@ import pytest
 import ltr
 from ltr import RunConfig, load, read_groups
 from ltr.errors import FileError, UsageError
-from ltr.measuring import evaluate_router
-from ltr.training.softmax import softmax
+from ltr.results import evaluate_router
+from ltr.training import softmax
 from tests.made import WORDS, DataConfig, graph_rows, save_run, tool_rows, written
 
 

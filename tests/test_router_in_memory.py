@@ -16,13 +16,12 @@ import pytest
 
 import ltr
 from ltr import RunConfig
-from ltr.data.candidates import tool_candidates
-from ltr.encoders.hashed_ngrams import HashEncoder
-from ltr.encoders.vector_cache import VectorCache
+from ltr.encoders import HashEncoder, VectorCache
 from ltr.errors import DataError, UsageError
-from ltr.features.registry import FEATURES
-from ltr.files.cache_directory import cache_directory
-from ltr.serving import prepared_tools, router
+from ltr.features import FEATURES
+from ltr.paths import cache_directory
+from ltr.samples import Candidates
+from ltr.serving import catalogue, router
 from tests.made import DataConfig, graph_rows, save_run, tool_rows, written
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -109,7 +108,7 @@ def test_the_own_tools_given_in_memory_rank_as_the_catalogue(home, loaded):
 
 def test_scores_are_those_of_columns_computed_for_the_query_alone(loaded):
     for query in QUERIES:
-        candidates = tool_candidates(query, loaded.tools)
+        candidates = Candidates.of_tools(query, loaded.tools)
         scores = dict(zip(candidates.name_texts, loaded.scores(loaded.features(candidates)), strict=True))
         for choice in loaded.rank(query, k=None):
             assert choice.score == pytest.approx(scores[choice.candidate], abs=1e-12)
@@ -132,7 +131,7 @@ def test_a_tool_that_comes_later_is_prepared_alone(loaded, monkeypatch):
 
 
 def test_a_service_that_meets_too_many_tools_starts_anew(home, loaded, monkeypatch):
-    monkeypatch.setattr(prepared_tools, "MOST_TOOLS", 12)
+    monkeypatch.setattr(catalogue, "MOST_TOOLS", 12)
     for number in range(30):
         tools = [{"name": f"mail_{number}"}, OTHER]
         assert facts(loaded.rank("mail?", tools)) == facts(ltr.load(home / "tools").rank("mail?", tools))

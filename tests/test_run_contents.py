@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ltr import RunConfig
-from ltr.reporting.run_page import run_page
-from ltr.storage.run_contents import read_run, write_run
+from ltr.report import run_page
+from ltr.runs import RunContents
 from tests.made import DataConfig, save_run, tool_rows, written
 
 WRITTEN = (
@@ -30,14 +30,14 @@ def home(tmp_path_factory):
 
 
 def test_a_run_read_and_written_elsewhere_has_the_same_bytes(home, tmp_path):
-    write_run(replace(read_run(home), path=str(tmp_path)))
+    replace(RunContents.read(home), path=str(tmp_path)).write()
     assert {path.name for path in tmp_path.iterdir()} == set(WRITTEN)
     for name in WRITTEN:
         assert (tmp_path / name).read_bytes() == (home / name).read_bytes()
 
 
 def test_the_page_written_with_a_run_is_the_page_of_its_files_without_machine_and_times(home):
-    run = read_run(home)
+    run = RunContents.read(home)
     for values in (run.record.machine, run.record.timings):
         values.clear()  # they are known once the page is written
     assert run_page(run) == (home / "report.html").read_text("utf-8")
@@ -48,6 +48,6 @@ def test_a_directory_without_run_json_is_an_evaluation_named_after_its_directory
     directory.mkdir()
     for name in ("metrics.json", "per_query.jsonl"):
         (directory / name).write_bytes((home / name).read_bytes())
-    run = read_run(directory)
+    run = RunContents.read(directory)
     assert (run.name, run.is_recorded, run.model, run.examples) == ("evaluation", False, None, [])
-    assert run.metrics == read_run(home).metrics
+    assert run.metrics == RunContents.read(home).metrics

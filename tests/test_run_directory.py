@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from ltr import RunConfig, load, read_groups
-from ltr.data.distinct_tools import first_texts
-from ltr.data.tool_texts import ToolText
+from ltr.catalogues import ToolText
 from ltr.errors import DataError, DiskError, UsageError
 from ltr.experiments.featurize import refuse_output
 from ltr.experiments.single_run import run_and_save
-from ltr.storage.run_directory import EVALUATION_KIND, refuse_taken
+from ltr.runs import EVALUATION_KIND, RUN_KIND
 from tests import warm
 from tests.made import ENVIRONMENT, WORDS, DataConfig, process, save_run, tool_rows, written
 
@@ -99,7 +98,7 @@ def test_a_run_with_something_of_others_in_it_is_left_alone(trained, tmp_path, n
     (home / name).parent.mkdir(exist_ok=True)
     (home / name).write_text("mine")
     with pytest.raises(UsageError, match=f"run: holds other things, such as '{name}'; name another directory"):
-        refuse_taken(home, overwrite=True)
+        RUN_KIND.refuse_taken(home, overwrite=True)
 
 
 @pytest.mark.parametrize(
@@ -118,27 +117,27 @@ def test_a_directory_of_somebody_else_is_never_emptied(tmp_path, names):
     for name in names:
         (tmp_path / name).write_text("{}")
     with pytest.raises(UsageError, match="holds other things, such as "):
-        refuse_taken(tmp_path, overwrite=True)
+        RUN_KIND.refuse_taken(tmp_path, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
 def test_an_evaluation_never_takes_the_place_of_a_run(trained):
     with pytest.raises(UsageError, match="holds other things"):
-        refuse_taken(trained[0], overwrite=True, kind=EVALUATION_KIND)
+        EVALUATION_KIND.refuse_taken(trained[0], overwrite=True)
 
 
 def test_where_nothing_can_be_written_is_known_before_the_work(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="file: not a directory; one of its own is needed"):
-        refuse_taken(tmp_path / "file", overwrite=True)
+        RUN_KIND.refuse_taken(tmp_path / "file", overwrite=True)
     with pytest.raises(UsageError, match="not a directory; one of its own is needed"):
-        refuse_taken(tmp_path / "file" / "run", overwrite=True)
+        RUN_KIND.refuse_taken(tmp_path / "file" / "run", overwrite=True)
     with pytest.raises(DiskError, match="file is not a directory"):
         refuse_output(tmp_path / "file" / "x.npz", overwrite=True)
     with pytest.raises(DiskError, match="file name too long; 242 bytes are the most for a directory"):
-        refuse_taken(tmp_path / ("x" * 300), overwrite=True)
+        RUN_KIND.refuse_taken(tmp_path / ("x" * 300), overwrite=True)
     with pytest.raises(DiskError, match="null"):
-        refuse_taken(tmp_path / "a\0b", overwrite=True)
+        RUN_KIND.refuse_taken(tmp_path / "a\0b", overwrite=True)
 
 
 def test_a_failed_run_leaves_the_old_one(trained, tmp_path):
@@ -157,7 +156,7 @@ def test_a_tool_keeps_the_first_text_it_has(tmp_path):
         for trace, tool, text in ((1, "a", "first"), (1, "b", ""), (2, "a", "second"))
     ]
     groups = read_groups(written(tmp_path / "s.jsonl", rows))
-    assert first_texts(groups.candidates) == {"a": ToolText("first"), "b": ToolText("")}
+    assert groups.candidates.first_texts() == {"a": ToolText("first"), "b": ToolText("")}
 
 
 def test_a_model_is_loaded_though_a_kill_came_between_the_two_renames(trained, tmp_path):

@@ -4,8 +4,8 @@ import pytest
 
 from ltr import RunConfig, TrainConfig, audit_run
 from ltr.errors import FileError
-from ltr.storage.evaluation_records import MetricsRecord
-from ltr.storage.record_reader import read_record
+from ltr.records.metrics import MetricsRecord
+from ltr.records.run import read_record
 from tests.builders import tool_lines, write_lines
 from tests.made import DataConfig, save_run
 

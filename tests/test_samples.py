@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from ltr.data.sample_reader import Samples, read_samples
 from ltr.errors import DataError, SampleError
-from ltr.files.atomic_write import write_lines
+from ltr.files import write_lines
+from ltr.samples.reader import Samples, read_samples
 
 TOOL = {"trace_id": "t1", "node_id": "n1", "query": "weather in Paris?", "tool": "get_weather", "label": 1}
 GRAPH = {

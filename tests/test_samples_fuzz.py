@@ -13,7 +13,7 @@ import pytest
 
 from ltr import read_groups
 from ltr.errors import LtrError, SampleError
-from ltr.files.atomic_write import write_bytes
+from ltr.files import write_file
 from ltr.files.reading import zstd_module
 
 CASES = int(os.environ.get("LTR_FUZZ_CASES", "1000"))
@@ -200,5 +200,5 @@ def test_a_damaged_compressed_file_is_never_read_short(tmp_path, extension):
         content = b"\n".join(lines)
         packed = gzip.compress(content) if extension == "gz" else zstd.compress(content, options=checked)
         cut = generator.randrange(1, len(packed))
-        write_bytes(path, packed[:cut] if generator.random() < 0.5 else flip_bit(generator, packed))
+        write_file(path, packed[:cut] if generator.random() < 0.5 else flip_bit(generator, packed))
         check(path, lines)

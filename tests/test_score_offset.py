@@ -5,12 +5,11 @@ import pytest
 
 from ltr import TrainConfig, fit
 from ltr.errors import ArrayError
-from ltr.training.diagnosis import diagnose
-from ltr.training.group_sample import sampled
-from ltr.training.l2_path import exact_path
+from ltr.training import Validation
+from ltr.training.designs import trainable
+from ltr.training.newton import sampled
 from ltr.training.objective import cluster_slopes, derivatives, slope
-from ltr.training.trainable import trainable
-from ltr.training.validation_metric import Validation
+from tests.made import diagnose, exact_path
 from tests.oracles import random_groups, slices
 
 TRUE_W = np.array([1.0, 2.0])

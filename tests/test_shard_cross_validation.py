@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, TrainConfig, run
-from ltr.data.shards import Whole
-from ltr.data.splits import fold_sides
 from ltr.errors import DataError, UsageError
 from ltr.experiments.featurize import featurize_and_save
-from ltr.storage.plain_or_featurized_samples import read
-from ltr.storage.sharded_columns import open_columns
+from ltr.featurized import open_columns, read
+from ltr.samples import Whole
+from ltr.splits import fold_sides
 from tests.made import WORDS, DataConfig, EngineConfig, EvaluateConfig, fold_indices, tool_rows, written
 
 FEATURES = ("tool.rel", "tool.hist", "tool.proto")

@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, evaluate, measure, rank, run
-from ltr.data.groups import select
 from ltr.errors import UsageError
-from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities
-from ltr.evaluation.metrics.classification_counts import CandidateCounts, first_calibration_of
-from ltr.evaluation.metrics.registry import MEASURES, named
-from ltr.measuring import Wanted, evaluate_router, measure_and_keep
+from ltr.evaluation import MEASURES, Probability, candidate_probabilities, named
+from ltr.evaluation.probabilities import CandidateCounts
+from ltr.featurized import load_columns, new_columns, open_columns
+from ltr.featurized.columns import save_columns
+from ltr.results import Wanted, evaluate_router, measure_and_keep
 from ltr.results.queries import rescued, wrong
-from ltr.results.tools import by_tool
-from ltr.storage.columns_file import load_columns, save_columns
-from ltr.storage.sharded_columns import new_columns, open_columns
 from tests.builders import tool_lines
 from tests.made import DataConfig, EvaluateConfig, written
 
@@ -50,7 +47,7 @@ def made(tmp_path_factory):
         for first in range(0, 30, 3):
             chosen = np.flatnonzero((groups.candidates.traces >= first) & (groups.candidates.traces < first + 3))
             rows = slice(groups.offsets[chosen[0]], groups.offsets[chosen[-1] + 1])
-            writer.add(select(groups, chosen), result.measured.phi[rows])
+            writer.add(groups.select(chosen), result.measured.phi[rows])
     save_columns(folder / "whole.npz", groups, result.measured.phi, result.router.features)
     return result, folder
 
@@ -122,7 +119,7 @@ def test_what_is_kept_of_shards_is_what_is_kept_of_the_same_groups(made, tmp_pat
     for name in ("per_query.jsonl", "by_tool.jsonl"):
         assert (tmp_path / "shards" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     close(*(json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("shards", "whole")))
-    assert by_tool(found) == by_tool(expected)
+    assert found.by_tool() == expected.by_tool()
 
 
 @pytest.mark.parametrize("field", ["tool", "node_id", "query"])
@@ -208,5 +205,5 @@ def test_candidates_that_are_all_right_or_all_wrong_have_no_auc_and_no_bound_of_
 
 def test_no_query_fills_no_bin_of_the_first_choices():
     nothing = candidate_probabilities(rank([1.0], [0, 1]), np.zeros(1, dtype=bool), np.zeros(1, dtype=bool), 0.5)
-    assert not first_calibration_of(nothing).count.any()
-    assert not CandidateCounts.of(nothing).first_calibration.count.any()
+    assert not nothing.first_calibration.any()
+    assert not CandidateCounts.of(nothing).first_calibration.any()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ltr import read_groups
-from ltr.data.sample_shards import sample_shards
-from ltr.data.tool_texts import ToolText
+from ltr.catalogues import ToolText
 from ltr.errors import DataError, DiskError, FileError, LtrError
+from ltr.samples import sample_shards
 from tests.builders import graph_lines, tool_lines, write_lines
 
 TRACES = 23

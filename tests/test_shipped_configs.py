@@ -8,9 +8,8 @@ from typing import get_type_hints
 import pytest
 
 from ltr import RunConfig, load_config
-from ltr.benchmark.config import BenchConfig, BenchEntry, load_bench
-from ltr.features.presets import ALL, RECOMMENDED
-from ltr.features.registry import FEATURES
+from ltr.features import FEATURES, RECOMMENDED, Presets
+from ltr.rerankers.config import BenchConfig, BenchEntry, load_bench
 
 FOLDER = Path(__file__).parent.parent / "configs"
 BENCH = FOLDER / "bench.yaml"
@@ -62,7 +61,7 @@ def test_the_recommended_configs_explain_the_recommended_features(kind):
     path = CONFIGS[0].parent / f"{kind}s-recommended.yaml"
     config, lines = load_config(path), path.read_text(encoding="utf-8").splitlines()
     explained = [line.split()[1] for line in lines if line.startswith(f"  # {kind}.")]
-    assert explained == list(ALL[kind])
+    assert explained == list(Presets.ALL[kind])
     assert config.features == (RECOMMENDED,)
     assert config.train.standardize
 

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from ltr.errors import DataError
-from ltr.evaluation.significance import Wins, differences, effect_size, holm, paired_t_p, permutation_p, unit_sums, wins
+from ltr.evaluation import Paired, differences, holm
+from ltr.evaluation.significance import effect_size, paired_t_p, permutation_p, unit_sums
 
 
 def rng(seed=0):
@@ -91,7 +92,8 @@ def test_what_is_a_rounding_of_1_is_none_of_less_than_1():
 
 
 def test_wins_are_above_zero_and_losses_below():
-    assert wins(np.array([1.0, 1.0, 2.0, -1.0, 0.0])) == Wins(wins=3, ties=1, losses=1)
+    paired = Paired.of(np.array([1.0, 1.0, 2.0, -1.0, 0.0]), np.zeros(5), seed=0)
+    assert (paired.wins, paired.ties, paired.losses) == (3, 1, 1)
 
 
 def test_without_a_difference_there_is_no_unit():
@@ -146,7 +148,7 @@ def test_the_effect_size_of_one_constant_difference_is_not_a_number_to_print():
 
 
 def test_wins_ties_and_losses_are_counted_by_query():
-    counted = wins(differences(np.array([1.0, 0.5, 0.5, 0.2]), np.array([0.5, 0.5, 1.0, 0.1])))
+    counted = Paired.of(np.array([1.0, 0.5, 0.5, 0.2]), np.array([0.5, 0.5, 1.0, 0.1]), seed=0)
     assert (counted.wins, counted.ties, counted.losses) == (2, 1, 1)
 
 

@@ -17,36 +17,30 @@ NUMBER_SIDE = {"training", "evaluation"}
 ORDERS = {
     "evaluation/ranking.py",
     "arrays.py",  # codes with their places
-    "evaluation/recommendation_lists.py",  # names, for their keys
     "evaluation/significance.py",  # p values
-    "training/estimator_inputs.py",  # names of columns, in a message
-    "training/kernels/compilation_cache.py",  # files of the package
-    "data/splits.py",  # traces by time, or by a hash of their id
-    "training/l2_path.py",  # penalties, the largest first
-    "data/groups.py",  # rows by group, where no score is known
+    "training/kernels.py",  # files of the cache
+    "training/estimator.py",  # names of columns, in a message
+    "splits.py",  # traces by time, or by a hash of their id
+    "training/newton.py",  # penalties, the largest first
+    "samples/grouping.py",  # rows by group and name
+    "samples/groups.py",  # columns of a file
     "choose.py",  # traces by a hash of their id
     "steps/abstain.py",  # answers of none behind others
-    "data/interleaved_traces.py",  # traces by their first line
-    "data/contradictory_candidates.py",  # rows by group and name
-    "files/mergeable_tables.py",  # keys
-    "data/added_negatives.py",  # rows by their group
-    "data/right_candidate_removal.py",  # groups and rows by a hash
+    "samples/scan.py",  # traces by their first line
+    "tables/merging.py",  # keys
+    "steps/none.py",  # groups and rows by a hash
     "steps/negatives.py",  # tools by a hash, drawn ones by name
-    "features/nearest_tools.py",  # tools by nearness to a query
-    "data/integer_codes.py",  # codes by first appearance
-    "encoders/dense_vectors.py",  # rows that are added up, by owner
-    "encoders/sparse_vectors.py",  # the same, and pairs of texts by the first
-    "features/tool_vector_products.py",  # rows by query
-    "encoders/inverted_index.py",  # entries by column
-    "features/tool_word_associations.py",  # rows by query, words by place
-    "features/answered_query_words.py",  # words by tool and place
-    "features/graphs_of_near_queries.py",  # stored queries by nearness, and edges by code
-    "features/ridge_equations.py",  # queries by digests and by their place in the answers of their tools
-    "features/tool_ridge.py",  # entries by their query, and queries by their digests
-    "serving/shortlist.py",  # tools of a large catalogue by nearness to a query, to cut it
-    "storage/featurized_jsonl.py",  # rows by their line
-    "data/importers/trec_files.py",  # hashes of what must not stand twice
-    "data/importers/trec_runs_with_qrels.py",  # rows by their topic
+    "features/vectors.py",  # tools by nearness to a query, rows by query
+    "encoders/vectors.py",  # rows that are added up, by owner; pairs of texts by the first; entries by column
+    "features/words.py",  # rows by query, words by place
+    "features/graphs.py",  # stored queries by nearness, and edges by code
+    "features/equations.py",  # queries by digests and by their place in the answers of their tools
+    "features/ridge.py",  # rows by their query
+    "features/likeness.py",  # grams by their query
+    "serving/catalogue.py",  # tools of a large catalogue by nearness to a query, to cut it
+    "featurized/samples.py",  # rows by their line
+    "importers/trec.py",  # hashes of what must not stand twice
+    "importers/rankings.py",  # rows by their topic
 }
 FORBIDDEN_MODULES = {"pickle", "joblib", "shelve", "marshal", "dill", "cloudpickle"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
@@ -144,7 +138,7 @@ def test_the_extra_all_brings_every_extra_that_the_package_or_its_tests_use():
 
 def test_an_install_line_is_written_in_one_place():
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
-    assert [path for path, text in texts.items() if "pip install" in text] == ["files/installed_packages.py"]
+    assert [path for path, text in texts.items() if "pip install" in text] == ["extras.py"]
 
 
 def test_no_module_bears_a_public_name():

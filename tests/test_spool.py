@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from ltr.data.importers.spool import Spool
 from ltr.errors import DiskError
+from ltr.importers.traces import Spool
 from tests.faults import in_fork
 
 
@@ -14,8 +14,9 @@ def test_records_come_back_by_key_in_the_order_in_which_they_came():
     with Spool() as spool:
         for number in range(1000):
             spool.add(f"key {number % 7}", bytes([number % 251]) * (number % 13))
-        assert list(spool) == [f"key {number}" for number in range(7)]
-        assert [spool.record(place) for place in spool.places("key 3")] == [
+        places = dict(spool.items())
+        assert list(places) == [f"key {number}" for number in range(7)]
+        assert [spool.record(place) for place in places["key 3"]] == [
             bytes([number % 251]) * (number % 13) for number in range(3, 1000, 7)
         ]
 
@@ -27,7 +28,7 @@ def test_a_disk_that_is_full_is_named():
         with Spool() as spool:
             for _ in range(4):
                 spool.add("a", bytes(1 << 20))
-            list(spool)
+            list(spool.items())
 
     def refused():
         with pytest.raises(DiskError, match="file too large; spans wait here .* TMPDIR names another"):

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from ltr import RunConfig, TrainConfig, feature, load, read_groups, run
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.registry import ENCODERS
-from ltr.encoders.sparse_vectors import Sparse
-from ltr.encoders.vectors import StoredVectors, stacked_rows
+from ltr.encoders import ENCODERS, Dense, Sparse, StoredVectors, Vectors
 from ltr.errors import DataError, FileError
-from ltr.features.registry import FEATURES
-from ltr.features.text_tables import text_table
-from ltr.files.learned_state_types import (
+from ltr.features import FEATURES
+from ltr.features.tables import text_table
+from ltr.plugins import OURS
+from ltr.states import (
     NOTHING,
     Count,
     Floats,
@@ -26,7 +24,6 @@ from ltr.files.learned_state_types import (
     learns,
     refuse_other_type,
 )
-from ltr.plugins import OURS
 from tests.builders import LetterEncoder
 from tests.made import ROWS, DataConfig, save_run, written
 from tests.mutations import read_model, tracebacks, write_model
@@ -185,4 +182,4 @@ def test_a_plug_in_may_declare_the_type_of_its_state(tmp_path, monkeypatch):
 )
 def test_vectors_of_another_width_or_kind_do_not_stack(other):
     with pytest.raises(DataError, match="vectors of one kind and width are needed, found dense ones of"):
-        stacked_rows([Dense(np.ones((1, 3))), other])
+        Vectors.stacked([Dense(np.ones((1, 3))), other])

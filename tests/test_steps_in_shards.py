@@ -9,16 +9,27 @@ import pytest
 
 import ltr
 from ltr import RunConfig
-from ltr.data.groups import select
-from ltr.data.previous_tools import past_from_labels
-from ltr.measuring import evaluate_router
-from ltr.results.record import curves
+from ltr.results import evaluate_router
+from ltr.samples import Shards, past_from_labels
 from tests.made import WORDS, tool_rows, written
 from tests.test_none_and_context import with_none
 from tests.test_past import lines_of
 from tests.test_shard_run import close
 
 TOOLS = {f"get_{word}": {"description": f"gives the {word} of a place"} for word in WORDS}
+
+
+class Parts(Shards):
+    """Groups in memory, as shards."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __getitem__(self, number):
+        return self.parts[number]
 
 
 def cut(groups, number):
@@ -28,7 +39,7 @@ def cut(groups, number):
     inside = [
         np.flatnonzero((traces >= low) & (traces < high)) for low, high in zip(borders, borders[1:], strict=False)
     ]
-    return [select(groups, chosen) for chosen in inside]
+    return Parts([groups.select(chosen) for chosen in inside])
 
 
 def both(router, groups, config, number=4):
@@ -42,7 +53,7 @@ def equal(found, expected):
     for record in records:  # each shard names a tool without a text
         record["warnings"] = [warning for warning in record["warnings"] if not warning.startswith("no-text")]
     close(*records)
-    close(curves(found), curves(expected))
+    close(found.curves(), expected.curves())
     for name, values in expected.evaluation.values.items():
         assert found.evaluation.values[name].tobytes() == values.tobytes(), name
 

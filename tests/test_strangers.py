@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ltr.data.importers.registry import IMPORTERS
-from ltr.encoders.registry import ENCODERS
+from ltr.encoders import ENCODERS
 from ltr.errors import UsageError
-from ltr.evaluation.metrics.registry import MEASURES
-from ltr.features.registry import FEATURES
+from ltr.evaluation import MEASURES
+from ltr.features import FEATURES
+from ltr.importers import IMPORTERS
 from ltr.plugins import load_code
-from ltr.training.registry import TRAINERS
+from ltr.training import TRAINERS
 from tests.made import tool_rows, written
 
 FEATURE = """
@@ -25,8 +25,8 @@ def column(candidates, state, context):
 """
 ENCODER = """
 import numpy as np
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.registry import ENCODERS
+from ltr.encoders import Dense
+from ltr.encoders import ENCODERS
 class Stranger:
     name, revision, state = "stranger", "1", {{}}
     @classmethod
@@ -42,8 +42,8 @@ class Stranger:
 ENCODERS.add("stranger", Stranger)
 """
 METRIC = """
-from ltr.evaluation.metrics.registry import Drawn, Measure, Pooled, measure
-from ltr.evaluation.metrics.registry import ByQuery
+from ltr.evaluation import Drawn, Measure, Pooled, measure
+from ltr.evaluation import ByQuery
 import numpy as np
 @measure("own", "own", kind={kind})
 def own({arguments}):
@@ -51,7 +51,7 @@ def own({arguments}):
 """
 RANKED, CLASSIFIED = {"kind": "Measure", "arguments": "blocks, k"}, {"arguments": "candidates"}
 IMPORTER = """
-from ltr.data.importers.registry import Imported, importer
+from ltr.importers import Imported, importer
 @importer("own")
 def own(files):
     return {value}
@@ -61,8 +61,8 @@ def lines(value):
 """
 TRAINER = """
 import numpy as np
-from ltr.training.fit_result import Fitted
-from ltr.training.registry import TRAINERS
+from ltr.training import Fitted
+from ltr.training import TRAINERS
 @TRAINERS.register("own")
 def own(groups, geometry, config, on_epoch):
     print("noise")

@@ -1,4 +1,3 @@
-import json
 import random
 import struct
 from dataclasses import dataclass, field
@@ -6,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ltr.configtext.config_file import apply_override
-from ltr.configtext.dataclass_checks import adapter, as_dataclass
-from ltr.configtext.yaml_parser import parse
+from ltr.config import as_dataclass
+from ltr.config.text import parse
 from ltr.errors import ConfigError
 from tests.tables import Config, FeatureConfig, TrainConfig
 
@@ -156,13 +154,13 @@ def test_between_two_tables_the_nearer_one_complains():
 )
 def test_an_override_is_checked_like_the_file_and_names_itself(override, message):
     with pytest.raises(ConfigError) as error:
-        as_dataclass(apply_override(parse("train: {epochs: 3}", "c.yaml"), override), Config)
+        as_dataclass(parse("train: {epochs: 3}", "c.yaml").override(override), Config)
     assert str(error.value) == message
 
 
 def test_mistakes_of_overrides_come_after_those_of_the_file():
     with pytest.raises(ConfigError) as error:
-        as_dataclass(apply_override(parse("seed: x", "c.yaml"), "name=1"), Config)
+        as_dataclass(parse("seed: x", "c.yaml").override("name=1"), Config)
     assert [problem.path for problem in error.value.problems] == ["seed", "name"]
 
 
@@ -182,8 +180,3 @@ def test_floats_are_read_to_the_last_bit():
 def test_of_thousands_of_mistakes_some_are_told_and_the_others_counted():
     message = refusal("train: {" + ", ".join(f"learning_rate{index}: 1" for index in range(20_000)) + "}")
     assert message.endswith("and 950 more")
-
-
-def test_one_adapter_serves_all_reads_of_a_type():
-    assert adapter(Config) is adapter(Config)
-    assert adapter(Config).validate_json(json.dumps([{}]))[0] == Config()

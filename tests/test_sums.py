@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from ltr.errors import UsageError
-from ltr.evaluation.evaluate import Rules, evaluate_by
-from ltr.evaluation.ranking import rank
-from ltr.evaluation.sums import added
+from ltr.evaluation import Rules, evaluate_by, rank
 from ltr.results.breakdown import Breakdown
+from ltr.sums import added
 
 SCORES, LABELS = np.array([3.0, 1, 2, 2, 1, 0, 4, 5]), np.array([0.0, 1, 1, 0, 0, 0, 1, 0])
 OFFSETS = np.array([0, 2, 4, 6, 8])  # of the third query nothing is right

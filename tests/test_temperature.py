@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from ltr.training.temperature import fit_temperature, helpful_temperature, losses
+from ltr.training import helpful_temperature
+from ltr.training.temperature import fit_temperature, losses
 
 
 def loss(scores, labels, temperature):

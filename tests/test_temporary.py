@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from ltr.errors import DiskError
-from ltr.files.temporary_directory import PREFIX, YOUNG, temporary_directory
-from ltr.files.temporary_lines import LineWriter
+from ltr.temporary import PREFIX, YOUNG, LineWriter, temporary_directory
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="directories cannot be locked there")
 
@@ -38,7 +37,7 @@ def test_a_directory_goes_with_its_block(tmp_path):
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     code = (
         "import os, signal, tempfile; tempfile.tempdir = os.environ['FOLDER']\n"
-        "from ltr.files.temporary_directory import temporary_directory\n"
+        "from ltr.temporary import temporary_directory\n"
         "with temporary_directory() as folder:\n"
         "    (folder / 'file').write_text('x'); os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from ltr import rank
 from ltr.arrays import groups_of
 from ltr.errors import UsageError
-from ltr.evaluation.metrics.tie_blocks import tie_blocks
-from ltr.evaluation.ranking import Ties, order
-from ltr.evaluation.tied_ranks import COUNTED, TieOrder, _by_counting, _by_sorting, tied_ranks
+from ltr.evaluation import Ties, order
+from ltr.evaluation.ties import COUNTED, TieOrder, _by_counting, _by_sorting, tie_blocks, tied_ranks
 
 
 def place(scores, ties, labels=None, keys=None):

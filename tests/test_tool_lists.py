@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ltr import read_tools
-from ltr.data.tool_texts import ToolText
+from ltr.catalogues import ToolText
 from ltr.errors import DataError
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}

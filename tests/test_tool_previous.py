@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from ltr import read_groups
-from ltr.data.groups import select
-from ltr.features import tool_after_previous
-from ltr.features.registry import FeatureConfig
-from ltr.features.text_tables import table_texts
+from ltr.features import FeatureConfig, history
+from ltr.features.tables import table_texts
 from tests.builders import column_of, state_of, tool_lines, write_lines
 
 NAMES = ["find_flights", "book_hotels", "list_files"]
@@ -36,7 +34,7 @@ def groups(tmp_path):
 
 def seen(groups):
     numbers = [int(groups.candidates.trace_ids[trace][1:]) for trace in groups.candidates.traces.tolist()]
-    return select(groups, np.flatnonzero(np.array(numbers) < TRAIN))
+    return groups.select(np.flatnonzero(np.array(numbers) < TRAIN))
 
 
 def values(name, groups, **options):
@@ -89,7 +87,7 @@ def test_a_tool_that_nothing_was_counted_of_is_0(groups, tmp_path):
 
 
 def test_with_too_many_pairs_those_that_were_offered_most_stay(groups, monkeypatch):
-    monkeypatch.setattr(tool_after_previous, "MOST_PAIRS", 4)  # tools, all of them offered whatever came before
+    monkeypatch.setattr(history, "MOST_PAIRS", 4)  # tools, all of them offered whatever came before
     state = state_of(FeatureConfig("tool.follows"), groups)
     lasts = [line["previous"][-1] for line in LINES if "previous" in line]
     (most,) = {table_texts(state["names"])[name] for name in state["pairs"]["before"].tolist()}

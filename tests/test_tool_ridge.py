@@ -12,22 +12,25 @@ import numpy as np
 import pytest
 
 from ltr import read_groups
-from ltr.data.groups import select
-from ltr.data.splits import hash_blocks
-from ltr.encoders.cached_encoder import CachedEncoder
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.hashed_ngrams import HashEncoder
+from ltr.encoders import CachedEncoder, Dense, HashEncoder
 from ltr.errors import DataError, UsageError
-from ltr.features import ridge_equations, tool_ridge
-from ltr.features.crossfit import encoded_texts, fit_features
-from ltr.features.fitted_features import reading
-from ltr.features.learned_states import Shard, counted, fit_states, state_of
-from ltr.features.lexicon import Lexicon
-from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.state_learners import Counted
-from ltr.features.tokenization import TOKEN, stemmed_words
-from ltr.files.mergeable_tables import merged
-from ltr.files.table_keys import digests
+from ltr.features import (
+    FEATURES,
+    TOKEN,
+    Counted,
+    FeatureConfig,
+    encoded_texts,
+    equations,
+    fit_features,
+    fit_states,
+    stemmed_words,
+)
+from ltr.features import ridge as ridge_module
+from ltr.features.fitted import reading
+from ltr.features.learning import Shard, counted, state_of
+from ltr.features.texts import Lexicon
+from ltr.splits import hash_blocks
+from ltr.tables import digests, merged
 from tests.builders import LetterEncoder, column_of, tool_lines, write_lines
 
 RIDGE = FeatureConfig("tool.ridge")
@@ -112,7 +115,7 @@ def test_tool_ridge_solves_the_normal_equations(groups, name):
     encoder, first = ENCODERS[name], np.flatnonzero(groups.candidates.traces < 8)
     seen = {groups.candidates.trace_ids[trace] for trace in range(8)}
     expected = by_hand(LINES[::5], [line for line in LINES if line["trace_id"] in seen], encoder)
-    served = values(groups, select(groups, first), encoder=encoder)
+    served = values(groups, groups.select(first), encoder=encoder)
     np.testing.assert_allclose(served[::5], expected, atol=3e-3)  # half precision
     assert max(expected) > 0.3
 
@@ -154,7 +157,7 @@ def test_values_of_a_training_query_do_not_change_with_the_answers_of_its_trace(
 
 def test_too_many_queries_to_solve_at_once_have_nearly_the_same_training_values(groups, monkeypatch):
     whole = cross_fitted(groups)
-    monkeypatch.setattr(ridge_equations, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(equations, "MOST_AT_ONCE", 3)
     assert np.corrcoef(cross_fitted(groups), whole)[0, 1] > 0.99
 
 
@@ -187,8 +190,8 @@ def test_any_cut_into_traces_gives_the_same_state(groups):
     assert isinstance(learner, Counted)
     parts = []
     for remainder in (2, 0, 1):
-        shard = select(groups, np.flatnonzero(groups.candidates.traces % 3 == remainder))
-        parts.append(counted(RIDGE, learner, Shard(shard, reading([RIDGE], shard.candidates, encoder, lexicon))))
+        shard = groups.select(np.flatnonzero(groups.candidates.traces % 3 == remainder))
+        parts.append(counted(RIDGE, Shard(shard, reading([RIDGE], shard.candidates, encoder, lexicon))))
     cut, whole = state_of(RIDGE, merged(parts[0], merged(parts[1], parts[2]))), fitted(groups)
     np.testing.assert_array_equal(cut["coefficients"], whole["coefficients"])
     np.testing.assert_array_equal(cut["grams"]["keys"], whole["grams"]["keys"])
@@ -200,7 +203,7 @@ def test_with_too_many_queries_those_that_each_tool_answered_first_stay(groups, 
         if line["label"]:
             answered.setdefault(line["tool"], set()).add(line["query"])
     first = {min(queries, key=lambda query: digests([query])[0]) for queries in answered.values()}
-    monkeypatch.setattr(ridge_equations, "MOST_QUERIES", len(first))
+    monkeypatch.setattr(equations, "MOST_QUERIES", len(first))
     state = fitted(groups)
     stored = state["queries"]["starts"]
     assert len(stored) - 1 == len(first) < len({line["query"] for line in LINES if line["label"]})
@@ -212,26 +215,26 @@ def test_with_too_many_coefficients_the_tools_that_answered_most_stay(groups, mo
     answers = {(line["query"], line["tool"]) for line in LINES if line["label"]}
     support = Counter(tool for _, tool in answers)
     queries, often = len({query for query, _ in answers}), sum(count > 1 for count in support.values())
-    monkeypatch.setattr(ridge_equations, "MOST_NUMBERS", queries * often)
+    monkeypatch.setattr(equations, "MOST_NUMBERS", queries * often)
     assert fitted(groups)["coefficients"].shape == (often, queries)
 
 
 def test_a_row_has_its_value_whatever_else_is_ranked_beside_it(groups):
     state, encoder = fitted(groups), HASH
     whole = column_of(RIDGE, groups.candidates, state, encoder)
-    alone = select(groups, np.array([7]))
+    alone = groups.select(np.array([7]))
     np.testing.assert_allclose(column_of(RIDGE, alone.candidates, state, encoder), whole[28:32], atol=1e-12)
 
 
 def test_queries_in_many_blocks_have_the_same_values(groups, monkeypatch):
     whole = values(groups, groups)
-    monkeypatch.setattr(tool_ridge, "LIKENESSES", 1)
+    monkeypatch.setattr(ridge_module, "LIKENESSES", 1)
     np.testing.assert_allclose(values(groups, groups), whole, atol=1e-12)
 
 
 def test_coefficients_of_a_few_tools_at_a_time_are_those_of_all(groups, monkeypatch):
     whole = fitted(groups)["coefficients"]
-    monkeypatch.setattr(ridge_equations, "LIKENESSES", 1)
+    monkeypatch.setattr(equations, "LIKENESSES", 1)
     np.testing.assert_allclose(fitted(groups)["coefficients"], whole, rtol=2e-3, atol=1e-7)  # half precision
     assert len(whole) > 4
 
@@ -242,12 +245,12 @@ def part_of_900(tmp_path):
         {"trace_id": f"t{n}", "node_id": 0, "query": f"word{n}", "tool": f"tool{n % 9}", "label": 1} for n in range(900)
     ]
     groups = read_groups(write_lines(tmp_path / "samples.jsonl", lines))
-    learner, encoder = FEATURES["tool.ridge"].learner, LetterEncoder()
-    return counted(RIDGE, learner, Shard(groups, reading([RIDGE], groups.candidates, encoder, Lexicon())))
+    encoder = LetterEncoder()
+    return counted(RIDGE, Shard(groups, reading([RIDGE], groups.candidates, encoder, Lexicon())))
 
 
 def test_the_equations_take_half_a_matrix(tmp_path, monkeypatch):
-    monkeypatch.setattr(ridge_equations, "LIKENESSES", 1 << 12)
+    monkeypatch.setattr(equations, "LIKENESSES", 1 << 12)
     part = part_of_900(tmp_path)
     state_of(RIDGE, part)  # loads scipy
     tracemalloc.start()
@@ -266,7 +269,7 @@ def resident_of_temporary_files():
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="what is in memory is read from /proc")
 def test_tables_on_disk_have_left_memory_once_their_equations_are_solved(tmp_path, monkeypatch):
-    monkeypatch.setattr("ltr.files.mergeable_tables.LARGEST_IN_MEMORY", 1 << 12)
+    monkeypatch.setattr("ltr.tables.merging.LARGEST_IN_MEMORY", 1 << 12)
     gc.collect()  # maps of other tests
     before, part = resident_of_temporary_files(), part_of_900(tmp_path)
     assert resident_of_temporary_files() == before

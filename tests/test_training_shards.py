@@ -6,19 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from ltr import TrainConfig, fit
-from ltr.engines.engine import IN_PROCESS
+from ltr import TrainConfig, fit, training
+from ltr.engine import IN_PROCESS
 from ltr.errors import DataError, UsageError
-from ltr.training.diagnosis import diagnose, diagnose_designs
-from ltr.training.feature_products import Products
-from ltr.training.fit import fit_designs
-from ltr.training.fit_result import Optimum
-from ltr.training.l2_path import exact_path, optima_along
-from ltr.training.nonlinear_terms import NO_TERMS, _sample, terms_of
+from ltr.training import TRAINERS, Design, Knots, Products, fit_designs, optima_along, terms_of, trainer
+from ltr.training.designs import training_groups
+from ltr.training.model import Optimum
 from ltr.training.objective import cluster_spread, derivatives, slope
-from ltr.training.piecewise_linear_curves import Knots
-from ltr.training.registry import TRAINERS, trainer
-from ltr.training.trainable import Design, training_groups
+from ltr.training.terms import NO_TERMS, _sample
+from tests.made import diagnose, exact_path
 
 NEWTON = TrainConfig(trainer="newton", l2=0.01)
 CURVES = TrainConfig(trainer="newton", l2=0.01, knots=3, products=True)
@@ -134,7 +130,7 @@ def test_the_diagnosis_of_shards_is_that_of_one(shape):
     data, config = sample(), replace(NEWTON, **shape, standardize=True)
     model = fit(*data.arrays, config, **data.fixed)
     whole = diagnose(*data.arrays, config, model, **data.fixed, clusters=data.traces)
-    parts = diagnose_designs(data.shards(3), config, model, clusters=data.traces)
+    parts = training.diagnose(data.shards(3), config, model, clusters=data.traces)
     gains = () if shape else ("possible_gain", "lost_to_penalty")
     for name in ("at_zero", *gains, "effective_groups", "condition_number", "scale_ratio"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-12)
@@ -220,8 +216,8 @@ def test_knots_of_shards_are_those_of_all_rows_or_of_the_groups_of_lowest_digest
     assert not terms.are_sampled
     assert terms.products.centres.tolist() == Products.of(data.phi).centres.tolist()
     assert (knots.positions.tolist(), knots.ends.tolist()) == (whole.positions.tolist(), whole.ends.tolist())
-    monkeypatch.setattr("ltr.training.nonlinear_terms.MOST_DISTINCT", 100)
-    monkeypatch.setattr("ltr.training.nonlinear_terms.SAMPLED", 50)
+    monkeypatch.setattr("ltr.training.terms.MOST_DISTINCT", 100)
+    monkeypatch.setattr("ltr.training.terms.SAMPLED", 50)
     terms = terms_of(data.shards(7), config)
     sampled = terms.knots
     assert terms.are_sampled
@@ -246,7 +242,7 @@ def test_few_numbers_stay_in_memory_between_passes_and_many_are_read_again(monke
 
     few = fit_designs(Counting(), NEWTON)
     read_once = Counting.reads
-    monkeypatch.setattr("ltr.training.trainable.KEPT_NUMBERS", 0)
+    monkeypatch.setattr("ltr.training.designs.KEPT_NUMBERS", 0)
     assert fit_designs(Counting(), NEWTON).w.tobytes() == few.w.tobytes()
     assert read_once == 9  # one pass that counts, and one each that keeps the groups as they are and with equal weights
     assert Counting.reads - read_once > 12
@@ -256,7 +252,7 @@ def learned(data, config, engine):
     """All that is learned from shards, to the last digit."""
     source = data.shards(9)
     model = fit_designs(source, config, engine=engine)
-    diagnosis = diagnose_designs(source, config, model, clusters=data.traces, engine=engine)
+    diagnosis = training.diagnose(source, config, model, clusters=data.traces, engine=engine)
     path = optima_along(source, model.terms, replace(config, l2=(0.1, 0.01)), engine=engine)
     with np.printoptions(floatmode="unique", threshold=1_000_000):
         return repr((model, model.w, diagnosis, path))

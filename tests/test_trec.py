@@ -9,26 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltr.data.importers.packed_tokens import as_tokens, as_words, token_hashes
-from ltr.data.importers.trec_files import read_qrels, read_trec_run
-from ltr.data.importers.trec_runs_with_qrels import match_qrels, read_ranked
-from ltr.data.importers.whitespace_columns import LONGEST_TOKEN
 from ltr.errors import DataError, SampleError
+from ltr.importers.rankings import match_qrels, read_ranked
+from ltr.importers.trec import LONGEST_TOKEN, QRELS, RUN, read_entries, token_hashes
 from tests.made import told
 
 METRICS = ("hit@1", "precision@5", "recall@5", "recall@1000", "ndcg", "ndcg@10", "map", "map@5")
-RUN = "301 Q0 d1 1 0.9 tag\n301 Q0 d2 2 0.5 tag\n302 Q0 d3 1 7 tag\n"
-QRELS = "301 0 d2 1\n302 0 d3 1\n"
+LINES = "301 Q0 d1 1 0.9 tag\n301 Q0 d2 2 0.5 tag\n302 Q0 d3 1 7 tag\n"
+JUDGED = "301 0 d2 1\n302 0 d3 1\n"
 
 
-def written(directory, run=RUN, qrels=QRELS):
+def written(directory, run=LINES, qrels=JUDGED):
     paths = Path(directory, "x.run"), Path(directory, "x.qrels")
     for path, text in zip(paths, (run, qrels), strict=True):
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return paths
 
 
-def measured(directory, run=RUN, qrels=QRELS, ties="trec", *, complete=False):
+def measured(directory, run=LINES, qrels=JUDGED, ties="trec", *, complete=False):
     """What `ltr evaluate --run` says of a run, and the records that it keeps."""
     run, qrels = written(directory, run, qrels)
     flags = ["--metrics", ",".join(METRICS), "--ties", ties, "--hash-topics", *(["--complete"] if complete else [])]
@@ -36,7 +34,7 @@ def measured(directory, run=RUN, qrels=QRELS, ties="trec", *, complete=False):
     return json.loads(told("evaluate", "--run", run, "--qrels", qrels, *kept))
 
 
-def means(directory, run=RUN, qrels=QRELS, ties="trec"):
+def means(directory, run=LINES, qrels=JUDGED, ties="trec"):
     found = measured(directory, run, qrels, ties)
     return {name: found[name] for name in ("mrr", *METRICS)}
 
@@ -46,7 +44,7 @@ def records_in(directory):
     return [json.loads(line) for line in lines]
 
 
-def mrr(directory, run=RUN, qrels=QRELS, ties="trec"):
+def mrr(directory, run=LINES, qrels=JUDGED, ties="trec"):
     return means(directory, run, qrels, ties)["mrr"]
 
 
@@ -103,19 +101,19 @@ def test_a_negative_grade_is_no_judgement(tmp_path):
 
 @pytest.mark.parametrize("grade", [0, -2])
 def test_a_topic_judged_without_a_right_document_counts_zero(tmp_path, grade):
-    found = measured(tmp_path, RUN + "303 Q0 d9 1 1 t\n", QRELS + f"303 0 d9 {grade}\n")
+    found = measured(tmp_path, LINES + "303 Q0 d9 1 1 t\n", JUDGED + f"303 0 d9 {grade}\n")
     assert (found["mrr"], found["num_queries"], found["num_no_relevant"]) == ((1 / 2 + 1 + 0) / 3, 3, 1)
 
 
 @pytest.mark.parametrize("extra, line", [("301 Q0 d2 9 0.1 tag\n", 4), ("#1 Q0 d1 1 1 t\n\n301 Q0 d1 9 0.1 tag\n", 6)])
 def test_a_document_that_stands_twice_in_a_topic_of_the_run_is_refused(tmp_path, extra, line):
     with pytest.raises(DataError, match=rf"x\.run:{line}: document 'd[12]' stands in line [12] for the same topic"):
-        mrr(tmp_path, RUN + extra)
+        mrr(tmp_path, LINES + extra)
 
 
 def test_a_document_that_stands_twice_in_a_topic_of_the_qrels_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"x\.qrels:3: document 'd3' stands in line 2"):
-        mrr(tmp_path, RUN, QRELS + "302 0 d3 0\n")
+        mrr(tmp_path, LINES, JUDGED + "302 0 d3 0\n")
 
 
 def test_a_document_may_stand_in_several_topics(tmp_path):
@@ -123,18 +121,18 @@ def test_a_document_may_stand_in_several_topics(tmp_path):
 
 
 def test_topics_without_qrels_are_ignored_and_counted(tmp_path):
-    found = measured(tmp_path, RUN + "999 Q0 d1 1 5 tag\n998 Q0 d1 1 5 tag\n")
+    found = measured(tmp_path, LINES + "999 Q0 d1 1 5 tag\n998 Q0 d1 1 5 tag\n")
     assert (found["mrr"], found["num_ignored"]) == (3 / 4, 2)
 
 
 def test_topics_that_the_run_misses_are_left_out_and_counted(tmp_path):
-    found = measured(tmp_path, RUN, "300 0 d1 1\n" + QRELS + "303 0 d1 1\n304 0 d1 0\n")
+    found = measured(tmp_path, LINES, "300 0 d1 1\n" + JUDGED + "303 0 d1 1\n304 0 d1 0\n")
     assert found["mrr"] == (1 / 2 + 1) / 2
     assert (found["num_missing"], found["num_queries"]) == (3, 2)
 
 
 def test_topics_that_the_run_misses_count_zero_in_a_complete_evaluation(tmp_path):
-    found = measured(tmp_path, RUN, "300 0 d1 1\n" + QRELS + "303 0 d1 1\n304 0 d1 0\n", complete=True)
+    found = measured(tmp_path, LINES, "300 0 d1 1\n" + JUDGED + "303 0 d1 1\n304 0 d1 0\n", complete=True)
     assert found["mrr"] == (0 + 1 / 2 + 1 + 0 + 0) / 5
     assert (found["num_missing"], found["num_queries"]) == (3, 5)
 
@@ -169,7 +167,7 @@ def test_shuffling_the_lines_of_a_run_changes_nothing(tmp_path):
 
 
 def test_the_record_of_a_missed_topic_has_nothing_ranked(tmp_path):
-    measured(tmp_path, RUN, QRELS + "303 0 d8 1\n", complete=True)
+    measured(tmp_path, LINES, JUDGED + "303 0 d8 1\n", complete=True)
     records = records_in(tmp_path)
     assert [record["rank"] for record in records] == [2, 1, None]
     missed = records[2]
@@ -249,14 +247,17 @@ def test_the_numbers_are_pytrec_evals_where_no_score_is_tied(tmp_path):
     "run, problem",
     [
         ("301 Q0 d1 1\n", r"x\.run:1: found 4 columns; TOPIC Q0 DOC RANK SCORE TAG is needed"),
-        (RUN + "301 Q0 d9 1 high t\n", r"x\.run:4: score: found 'high'; a finite number is needed"),
-        (RUN + "301 Q0 d9 1 nan t\n", r"x\.run:4: score: found 'nan'; a finite number"),
-        (RUN + "301 Q0 d9 1 1e999 t\n", r"x\.run:4: score: found '1e999'"),
-        (RUN + "301 Q0 d9 1 1_0 t\n", r"x\.run:4: score: found '1_0'"),
-        (RUN.encode() + b"301 Q0 d\xff 1 1 t\n", r"x\.run:4: byte 9 is not UTF-8"),
-        (RUN + "301 Q0 d\0 1 1 t\n", r"x\.run:4: found a zero byte"),
-        (RUN + f"301 Q0 {'d' * (LONGEST_TOKEN + 1)} 1 1 t\n", r"x\.run:4: found 257 bytes in one column; at most 256"),
-        ("1 nothing\n" + RUN, r"x\.run:1: found 2 columns; TOPIC Q0 DOC RANK SCORE TAG is needed"),
+        (LINES + "301 Q0 d9 1 high t\n", r"x\.run:4: score: found 'high'; a finite number is needed"),
+        (LINES + "301 Q0 d9 1 nan t\n", r"x\.run:4: score: found 'nan'; a finite number"),
+        (LINES + "301 Q0 d9 1 1e999 t\n", r"x\.run:4: score: found '1e999'"),
+        (LINES + "301 Q0 d9 1 1_0 t\n", r"x\.run:4: score: found '1_0'"),
+        (LINES.encode() + b"301 Q0 d\xff 1 1 t\n", r"x\.run:4: byte 9 is not UTF-8"),
+        (LINES + "301 Q0 d\0 1 1 t\n", r"x\.run:4: found a zero byte"),
+        (
+            LINES + f"301 Q0 {'d' * (LONGEST_TOKEN + 1)} 1 1 t\n",
+            r"x\.run:4: found 257 bytes in one column; at most 256",
+        ),
+        ("1 nothing\n" + LINES, r"x\.run:1: found 2 columns; TOPIC Q0 DOC RANK SCORE TAG is needed"),
         ("\n \n", r"x\.run: no line; TOPIC Q0"),
         ("", r"x\.run: no line"),
     ],
@@ -268,16 +269,16 @@ def test_a_line_that_cannot_be_read_is_refused_with_its_place(tmp_path, run, pro
 
 @pytest.mark.parametrize("name", ["x.run", "x.run.gz", "x.run.zst"])
 def test_packed_files_are_read(tmp_path, name):
-    from ltr.files.atomic_write import write_lines
+    from ltr.files import write_lines
 
-    write_lines(tmp_path / name, RUN.encode().splitlines())
-    assert read_trec_run(tmp_path / name).values.tolist() == [0.9, 0.5, 7.0]
+    write_lines(tmp_path / name, LINES.encode().splitlines())
+    assert read_entries(tmp_path / name, RUN).values.tolist() == [0.9, 0.5, 7.0]
 
 
 def test_the_longest_ids_are_read_whole(tmp_path):
     long = "d" * LONGEST_TOKEN
     run = written(tmp_path, f"1 Q0 {long} 1 1 t\n1 Q0 {long[1:]} 1 2 t\n")[0]
-    assert as_tokens(read_trec_run(run).docs) == [long.encode(), long[1:].encode()]
+    assert read_entries(run, RUN).docs.tolist() == [long.encode(), long[1:].encode()]
 
 
 def test_the_lines_of_many_blocks_keep_their_numbers_and_topics(tmp_path):
@@ -285,17 +286,17 @@ def test_the_lines_of_many_blocks_keep_their_numbers_and_topics(tmp_path):
     lines[41_000] = "\n"
     run = written(tmp_path, "".join(lines))[0]
     assert run.stat().st_size > 1 << 20
-    found = read_trec_run(run)
+    found = read_entries(run, RUN)
     assert found.lines.tolist() == [number for number in range(1, 60_001) if number != 41_001]
-    assert as_tokens(found.docs) == [line.split()[2].encode() for line in lines if line.strip()]
+    assert found.docs.tolist() == [line.split()[2].encode() for line in lines if line.strip()]
     assert found.topics.tolist() == [int(line.split()[0]) for line in lines if line.strip()]
 
 
 def test_regular_lines_and_odd_lines_are_read_the_same(tmp_path):
     run, _ = random_files(random.Random(2))
-    regular = read_trec_run(written(tmp_path, "".join(run))[0])
-    odd = read_trec_run(written(tmp_path, "".join(run) + "\n\n")[0])
-    assert as_tokens(regular.docs) == as_tokens(odd.docs)
+    regular = read_entries(written(tmp_path, "".join(run))[0], RUN)
+    odd = read_entries(written(tmp_path, "".join(run) + "\n\n")[0], RUN)
+    assert regular.docs.tolist() == odd.docs.tolist()
     for column in ("topics", "values", "lines", "hashes"):
         assert getattr(regular, column).tolist() == getattr(odd, column).tolist()
 
@@ -304,22 +305,22 @@ def test_documents_with_one_hash_are_told_apart(tmp_path):
     run, qrels = random_files(random.Random(3))
     paths = written(tmp_path, "".join(run), "".join(qrels))
     topics = {}
-    truth = read_qrels(paths[1], topics)
-    retrieved = read_trec_run(paths[0], topics)
+    truth = read_entries(paths[1], QRELS, topics)
+    retrieved = read_entries(paths[0], RUN, topics)
     expected = match_qrels(retrieved, truth)
     alike = [replace(each, hashes=np.zeros_like(each.hashes)) for each in (retrieved, truth)]
     found = match_qrels(*alike)
-    assert found.grades.tolist() == expected.grades.tolist()
-    assert found.is_retrieved.tolist() == expected.is_retrieved.tolist()
+    assert found[0].tolist() == expected[0].tolist()
+    assert found[1].tolist() == expected[1].tolist()
 
 
 def test_a_hash_does_not_follow_from_the_width_of_the_words():
-    narrow, wide = as_words([b"abc"]), as_words([b"abc", b"a document with a longer name"])[:1]
+    narrow, wide = np.array([b"abc"]), np.array([b"abc", b"a document with a longer name"])[:1]
     assert token_hashes(narrow).tolist() == token_hashes(wide).tolist()
 
 
 def test_the_place_of_a_row_is_its_line_in_the_run_or_the_qrels(tmp_path):
-    candidates = read_ranked(*written(tmp_path, RUN, QRELS + "301 0 d8 1\n")).groups.candidates
+    candidates = read_ranked(*written(tmp_path, LINES, JUDGED + "301 0 d8 1\n")).groups.candidates
     places = {candidates.name_texts[name]: candidates.place(row) for row, name in enumerate(candidates.names.tolist())}
     assert [Path(places[name][0]).name for name in ("d1", "d3", "d8")] == ["x.run", "x.run", "x.qrels"]
     assert [places[name][1] for name in ("d1", "d3", "d8")] == [1, 3, 3]
@@ -360,12 +361,12 @@ def test_a_damaged_run_is_read_as_a_plain_loop_reads_it_or_refused(tmp_path):
         path = tmp_path / "x.run"
         path.write_bytes(content)
         try:
-            entries = read_trec_run(path, topics)
+            entries = read_entries(path, RUN, topics)
         except DataError:
             found = None
         else:
             names = [list(topics)[code] for code in entries.topics.tolist()]
-            found = list(zip(names, as_tokens(entries.docs), entries.values.tolist(), strict=True))
+            found = list(zip(names, entries.docs.tolist(), entries.values.tolist(), strict=True))
         assert found == plainly_read(content), content
         outcomes.add(found is None)
     assert outcomes == {True, False}

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from ltr.cli import app
-from ltr.encoders.vector_cache import FILE, VectorCache, cache_key
+from ltr.encoders import VectorCache
+from ltr.encoders.disk import FILE, cache_key
 from ltr.errors import LtrWarning
-from ltr.files.cache_directory import cache_directory
+from ltr.paths import cache_directory
 from tests.builders import run_app
 from tests.made import process, tool_rows, written
 
@@ -197,7 +198,8 @@ import sys
 import warnings
 from pathlib import Path
 import numpy as np
-from ltr.encoders.vector_cache import VectorCache, cache_key
+from ltr.encoders import VectorCache
+from ltr.encoders.disk import cache_key
 warnings.simplefilter("error")
 wanted = {cache_key(["race"], str(n)): np.full(64, n, dtype=np.float32) for n in range(300)}
 for round in range(int(sys.argv[2])):
@@ -284,7 +286,7 @@ KEPT = """
 import numpy as np
 
 import ltr
-from ltr.encoders.dense_vectors import Dense
+from ltr.encoders import Dense
 
 
 @ltr.encoder("kept")

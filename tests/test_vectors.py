@@ -5,10 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.hashed_ngrams import HashEncoder
-from ltr.encoders.sparse_vectors import Sparse
-from ltr.encoders.vectors import stacked_rows, vectors_from
+from ltr.encoders import Dense, HashEncoder, Sparse, Vectors
 from ltr.errors import DataError
 
 TEXTS = ["Get the weather", "weather of Paris, please", "", "  ", "写一封邮件", "send e-mail", "Ünïcödé ☂", "a"]
@@ -88,19 +85,19 @@ def test_unit_rows_have_length_one_and_zero_rows_stay_zero(kind):
 
 def test_stacked_parts_keep_their_order(kind):
     one, two = drawn(4)[0], drawn(5, count=3)[0]
-    np.testing.assert_array_equal(written(stacked_rows([kind(one), kind(two)])), np.concatenate([one, two]))
+    np.testing.assert_array_equal(written(Vectors.stacked([kind(one), kind(two)])), np.concatenate([one, two]))
 
 
 def test_dense_and_sparse_vectors_do_not_stack():
     with pytest.raises(DataError):
-        stacked_rows([Dense(drawn(0)[0]), sparse(drawn(0)[0])])
+        Vectors.stacked([Dense(drawn(0)[0]), sparse(drawn(0)[0])])
 
 
 def test_kept_vectors_come_back_to_half_precision(kind):
     vectors = kind(drawn(6)[0]).unit()
     arrays = vectors.arrays()
     assert arrays["numbers"].dtype == np.float16
-    again = vectors_from(arrays)
+    again = Vectors.restored(arrays)
     assert type(again) is type(vectors)
     np.testing.assert_allclose(written(again), written(vectors), atol=2**-11)
 
@@ -129,21 +126,21 @@ def test_single_precision_is_multiplied_in_double():
 )
 def test_sparse_arrays_that_cannot_be_are_refused(change):
     good = {"starts": np.array([0, 1, 3]), "columns": np.arange(3), "numbers": np.ones(3), "dimensions": np.array([3])}
-    vectors_from(good)
+    Vectors.restored(good)
     with pytest.raises(DataError):
-        vectors_from(good | change)
+        Vectors.restored(good | change)
 
 
 @pytest.mark.parametrize("numbers", [np.ones(3), np.array([[np.inf]]), np.array([[1]]), [[1.0]]])
 def test_dense_arrays_that_cannot_be_are_refused(numbers):
     with pytest.raises(DataError):
-        vectors_from({"numbers": numbers})
+        Vectors.restored({"numbers": numbers})
 
 
 @pytest.mark.parametrize("arrays", [{}, {"what": np.ones(2)}])
 def test_arrays_of_neither_kind_are_refused(arrays):
     with pytest.raises(DataError, match="neither dense nor sparse vectors"):
-        vectors_from(arrays)
+        Vectors.restored(arrays)
 
 
 @settings(max_examples=12)  # each writes out rows of very many columns
@@ -184,7 +181,7 @@ def test_dense_and_sparse_vectors_do_not_mix():
 def test_sums_without_each_part_are_the_sums_of_the_other_rows(kind):
     generator = np.random.default_rng(0)
     numbers = generator.random((30, 5)) * (generator.random((30, 5)) < 0.5)
-    vectors = Sparse.of(numbers) if kind == "sparse" else Dense(numbers)
+    vectors = sparse(numbers) if kind == "sparse" else Dense(numbers)
     owner, part = generator.integers(6, size=30), generator.integers(4, size=30)
     every = list(vectors.sums_without_each(owner, part, 4))
     assert len(every) == 4 + 1
@@ -195,6 +192,6 @@ def test_sums_without_each_part_are_the_sums_of_the_other_rows(kind):
         rows = np.arange(len(listed))
         dense = np.zeros((len(listed), 5))
         for column in range(5):
-            unit = Sparse.of(np.eye(5)[[column]]) if kind == "sparse" else Dense(np.eye(5)[[column]])
+            unit = sparse(np.eye(5)[[column]]) if kind == "sparse" else Dense(np.eye(5)[[column]])
             dense[:, column] = sums.dots(rows, unit, np.zeros(len(rows), dtype=int))
         np.testing.assert_allclose(dense, by_hand, rtol=1e-12)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ltr import RunConfig, read_groups, run
-from ltr.measuring import evaluate_router
+from ltr.results import evaluate_router
 from tests.made import PARTLY_SEEN, SEEN, DataConfig, tool_rows, written
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import ltr
 from ltr import RunConfig
-from ltr.data.shards import Whole
 from ltr.errors import UsageError
-from ltr.measuring import evaluate_router
+from ltr.results import evaluate_router
+from ltr.samples import Whole
 from ltr.steps import catalogue as whole_catalogue
 from tests.made import WORDS, tool_rows, written
 

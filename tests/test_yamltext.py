@@ -2,8 +2,7 @@ import math
 
 import pytest
 
-from ltr.configtext.config_file import apply_override
-from ltr.configtext.yaml_parser import parse, parse_value
+from ltr.config.text import parse, parse_value
 from ltr.errors import ConfigError
 
 
@@ -14,9 +13,8 @@ def refusal(text):
 
 
 def test_every_value_has_the_line_and_column_of_its_key():
-    places = parse("seed: 1\ntrain:\n  epochs: 5\n  l2: 0.1\nfeatures:\n  - a\n  - {k: 1}\n", "c.yaml").places
-    found = {path: (place.line, place.column) for path, place in places.items()}
-    assert found == {
+    document = parse("seed: 1\ntrain:\n  epochs: 5\n  l2: 0.1\nfeatures:\n  - a\n  - {k: 1}\n", "c.yaml")
+    expected = {
         (): (1, 1),
         ("seed",): (1, 1),
         ("train",): (2, 1),
@@ -27,6 +25,8 @@ def test_every_value_has_the_line_and_column_of_its_key():
         ("features", 1): (7, 5),
         ("features", 1, "k"): (7, 6),
     }
+    found = {path: document.place(path) for path in expected}
+    assert {path: (place.line, place.column) for path, place in found.items()} == expected
 
 
 @pytest.mark.parametrize(
@@ -162,13 +162,13 @@ def test_quoted_merge_signs_and_as_many_levels_as_allowed_are_read():
 
 
 def test_an_override_changes_one_value_and_is_its_place():
-    document = apply_override(parse("train: {l2: 0.1, epochs: 5}", "c.yaml"), "train.l2=1e-3")
+    document = parse("train: {l2: 0.1, epochs: 5}", "c.yaml").override("train.l2=1e-3")
     assert document.value == {"train": {"l2": 0.001, "epochs": 5}}
     assert str(document.place(("train", "l2"))) == "--set train.l2"
 
 
 def test_an_override_may_be_a_list_a_mapping_or_hold_an_equals_sign():
-    document = apply_override(parse("", "c.yaml"), "a={b: [1, x=y]}")
+    document = parse("", "c.yaml").override("a={b: [1, x=y]}")
     assert document.value == {"a": {"b": [1, "x=y"]}}
     assert str(document.place(("a", "b", 1))) == "--set a"
 
@@ -188,7 +188,7 @@ def test_an_override_may_be_a_list_a_mapping_or_hold_an_equals_sign():
 )
 def test_an_override_is_as_strict_as_a_file(override, message):
     with pytest.raises(ConfigError) as error:
-        apply_override(parse("", "c.yaml"), override)
+        parse("", "c.yaml").override(override)
     assert str(error.value).startswith(message)
 
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import ltr
-from ltr.data.candidates import tool_candidates
 from ltr.errors import UsageError
-from ltr.features.near_best import beside_best
-from ltr.features.registry import FEATURES
-from ltr.features.zero_shot_weights import shipped_weights
-from ltr.serving.zero_shot import untrained
+from ltr.features import FEATURES, ZeroShotWeights
+from ltr.features.zero_shot import beside_best
+from ltr.samples import Candidates
+from ltr.serving import zero_shot_router
 
 TOOLS = [
     {"name": "get_weather", "description": "Weather of a city", "inputs": "city, day"},
@@ -63,7 +62,7 @@ def test_other_tools_may_come_with_the_query():
 
 def test_each_column_says_how_near_a_tool_comes_to_the_best_of_its_list():
     router = ltr.search(TOOLS, encoder="hash")
-    candidates = tool_candidates("send Ann an email", router.tools)
+    candidates = Candidates.of_tools("send Ann an email", router.tools)
     phi = router.phi(candidates)
     near = [place for place, name in enumerate(router.names) if name.startswith("tool.near_")]
     assert phi[:, near].max(axis=0) == pytest.approx(1.0)
@@ -72,11 +71,11 @@ def test_each_column_says_how_near_a_tool_comes_to_the_best_of_its_list():
 
 def test_columns_of_parts_of_a_list_are_finished_once_it_is_whole():
     router = ltr.search(TOOLS, encoder="hash")
-    whole = tool_candidates("a flight, or an email about money?", router.tools)
+    whole = Candidates.of_tools("a flight, or an email about money?", router.tools)
     names = list(router.tools)
     parts = [
         router.features(
-            tool_candidates("a flight, or an email about money?", {name: router.tools[name] for name in some}),
+            Candidates.of_tools("a flight, or an email about money?", {name: router.tools[name] for name in some}),
             are_whole_lists=False,
         )
         for some in (names[:1], names[1:])
@@ -89,7 +88,7 @@ def test_a_list_in_which_nothing_fits_has_zeros():
 
 
 def test_the_shipped_weights_are_of_registered_columns_and_name_what_made_them():
-    shipped = shipped_weights()
+    shipped = ZeroShotWeights.shipped()
     assert set(shipped.encoders) == {"hash", "static", "minilm"}
     assert all(name in FEATURES for weights in shipped.encoders.values() for name in weights)
     assert len(shipped.made_of) == 9
@@ -142,6 +141,6 @@ def test_a_command_line_that_cannot_be_meant_says_what_is_missing(cli, arguments
 def test_one_column_says_what_the_router_says():
     router = ltr.search(TOOLS, encoder="hash")
     for query in ASKED:
-        candidates = tool_candidates(query, router.tools)
-        column = untrained(candidates, "hash", {"tool.zero_shot": 1.0}).phi(candidates)
+        candidates = Candidates.of_tools(query, router.tools)
+        column = zero_shot_router(candidates, "hash", weights={"tool.zero_shot": 1.0}).phi(candidates)
         assert column[:, 0] == pytest.approx(router.scores(router.phi(candidates)))

@@ -14,12 +14,12 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from ltr.cli.commands import CommandTable
-from ltr.engines import process_pool
+from ltr.engine import processes
 from tests.made import ENVIRONMENT
 
 LOADED = [
-    *("ltr.benchmark.bench_run", "ltr.experiments.batch", "ltr.experiments.featurize", "ltr.features.success_rates"),
-    *("ltr.cli.train", "ltr.cli.evaluate", "ltr.cli.rank", "ltr.cli.run", "ltr.cli.import_export"),
+    *("ltr.rerankers.bench", "ltr.experiments.batch", "ltr.experiments.featurize", "ltr.features.history"),
+    *("ltr.cli.learn", "ltr.cli.measure", "ltr.cli.serve", "ltr.cli.data", "ltr.cli.start"),
     *("jinja2", "numpy.ma", "pydantic.dataclasses", "scipy.optimize", "typer._adapters"),  # what those load late
 ]
 BUILT = {}  # the commands of ltr, which each run in this process would build anew
@@ -98,5 +98,5 @@ def _ltr(words, cwd, streams, address):
 
     # its workers come from where it comes from
     server._forkserver_address, server.ensure_running = address, lambda: None
-    process_pool.get_context = lambda _: Warm(streams)
+    processes.get_context = lambda _: Warm(streams)
     main()

@@ -7,11 +7,9 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, code_sums
 from ltr.audit.findings import EXAMPLES, Finding, first_lines, percentage
-from ltr.data.candidates import Candidates
-from ltr.data.groups import Groups
-from ltr.encoders.hashed_ngrams import BUCKETS, counts
-from ltr.encoders.sparse_vectors import Sparse
+from ltr.encoders import HashEncoder, Sparse
 from ltr.errors import count
+from ltr.samples import Candidates, Groups
 
 NEAR = 0.95  # cosine of hashed character grams from which two queries are nearly the same
 SKETCH = 512  # numbers a query is folded into to find its nearest, which alone is compared exactly
@@ -23,7 +21,7 @@ MULTIPLIER = 0x9E3779B1
 
 
 def file_overlap(groups: Groups, training: Groups) -> Iterator[Finding]:
-    """Files of the data that are files of the training data too."""
+    """Yield the files of the data that are files of the training data too."""
     their_files = {file.sha256 for file in training.candidates.files}
     files = sorted({file.path for file in groups.candidates.files if file.sha256 in their_files})
     if files:
@@ -31,7 +29,7 @@ def file_overlap(groups: Groups, training: Groups) -> Iterator[Finding]:
 
 
 def query_overlap(groups: Groups, training: Groups) -> Iterator[Finding]:
-    """Groups, traces and queries of the data that stand in the training data too."""
+    """Yield the groups, traces and queries of the data that stand in the training data too."""
     ours, theirs = groups.candidates, training.candidates
     training_keys = set(group_keys(theirs))
     same = np.flatnonzero([key in training_keys for key in group_keys(ours)])
@@ -57,13 +55,13 @@ def _shared(code: str, noun: str, names: list[str], number: int, where: tuple[st
 
 
 def group_keys(candidates: Candidates) -> Iterator[tuple[str, str]]:
-    """trace_id and node_id of each group."""
+    """Yield trace_id and node_id of each group."""
     traces = (candidates.trace_ids[trace] for trace in candidates.traces.tolist())
     return zip(traces, candidates.node_ids, strict=True)
 
 
 def query_key(text: str) -> str:
-    r"""A query without case and repeated white space, which is how queries are compared.
+    r"""Return a query without case and repeated white space, which is how queries are compared.
 
     >>> query_key("  Weather in\tParis ")
     'weather in paris'
@@ -72,7 +70,7 @@ def query_key(text: str) -> str:
 
 
 def near_duplicates(groups: Groups, training: Groups) -> Iterator[Finding]:
-    """The share of queries with a training query at a cosine of NEAR or more, among at most MOST_TEST of them."""
+    """Yield the share of queries with a training query at a cosine of NEAR or more, among at most MOST_TEST of them."""
     ours = groups.candidates
     codes = np.unique(ours.queries)
     codes = codes[:: -(-len(codes) // MOST_TEST)]
@@ -97,7 +95,7 @@ def near_duplicates(groups: Groups, training: Groups) -> Iterator[Finding]:
 
 
 def nearest_cosines(texts: Sequence[str], others: Sequence[str]) -> FloatArray:
-    """Cosine of the hashed character grams of each text with those of the other text nearest to it by sketches."""
+    """Return the cosine of the hashed grams of each text with those of the other text nearest to it by sketches."""
     sketches, nearest = sketched(others).T, np.empty(len(texts), dtype=np.int64)
     at_once = max(BLOCK // max(len(others), 1), 1)
     for first in range(0, len(texts), at_once):
@@ -108,7 +106,7 @@ def nearest_cosines(texts: Sequence[str], others: Sequence[str]) -> FloatArray:
 
 
 def sketched(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-    """A row of length 1 for each text: its grams, each added to or subtracted from one of SKETCH numbers.
+    """Fold each text into a row of length 1: its grams, each added to or subtracted from one of SKETCH numbers.
 
     Cosines survive this folding nearly unchanged where they are near 1.
     """
@@ -125,12 +123,8 @@ def sketched(texts: Sequence[str]) -> npt.NDArray[np.float32]:
 
 
 def grams(texts: Sequence[str]) -> Sparse:
-    """A row of length 1 for each text: 1 + ln(times) of each of its hashed character grams.
+    """Return a row of length 1 for each text: 1 + ln(times) of each of its hashed character grams.
 
     Rare grams weigh as much as others: the one word in which two forms of a question differ must not hide the rest.
     """
-    counted = counts(texts)
-    numbers = 1 + np.log(counted.times)
-    lengths = np.sqrt(code_sums(counted.texts, numbers * numbers, len(texts)))
-    starts = np.concatenate(([0], np.cumsum(np.bincount(counted.texts, minlength=len(texts)))))
-    return Sparse(starts, counted.buckets, numbers / lengths[counted.texts], BUCKETS)
+    return HashEncoder.fitted(()).encode(texts, "document")

@@ -29,7 +29,7 @@ class StageBar:
         self._start = clock()
 
     def __call__(self, step: "Step") -> None:
-        """A stage began, or a part of it ended; the last part ends the bar, and epoch 1 begins another training."""
+        """Note that a stage began, or a part of it ended; the last part ends the bar, epoch 1 begins a training."""
         with self._lock:
             is_other = self._step is None or step.stage != self._step.stage or step.done < self._step.done
             if is_other or (step.epoch is not None and step.epoch.number == 1):
@@ -68,7 +68,7 @@ class StageBar:
 def run_progress(
     *, quiet: bool, clock: Clock = time.monotonic, patience: float = SHOWN_AFTER
 ) -> Iterator["OnProgress"]:
-    """What a run reports its stages to; it draws nothing in a pipe, or where nobody wants it."""
+    """Give what a run reports its stages to; it draws nothing in a pipe, or where nobody wants it."""
     if quiet or not sys.stderr.isatty():
         yield lambda step: None
         return
@@ -83,7 +83,7 @@ def run_progress(
 def batch_progress(
     plan: "Sequence[Planned]", *, quiet: bool, clock: Clock = time.monotonic
 ) -> Iterator[tuple["OnProgress", Callable[[], None]]]:
-    """Two functions to call, as a step of a run ends and as a run ends; of several runs the bar counts the runs."""
+    """Give two functions to call, as a step of a run ends and as a run ends; of several the bar counts the runs."""
     if len(plan) == 1:
         with run_progress(quiet=quiet, clock=clock) as on_progress:
             yield on_progress, lambda: None
@@ -116,7 +116,7 @@ def batch_progress(
 
 
 def started_bar(description: str, total: int | None) -> "Progress":
-    """A bar on stderr with one task; without a total it moves and counts nothing."""
+    """Start a bar on stderr with one task; without a total it moves and counts nothing."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -4,29 +4,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from ltr.config.none_and_abstain import LOG, REMOVED, RULES, AbstainConfig, NoneConfig
-from ltr.config.recipes import with_recipe
-from ltr.configtext import dataclass_checks, yaml_and_schema_output
-from ltr.configtext.config_file import read_document
-from ltr.configtext.parsed_document import Document, KeyPath, Value, path_text
-from ltr.data.config import DataConfig, paths_from, resolve_paths
-from ltr.data.schema import Kind
-from ltr.encoders.registry import AUTO, ENCODERS, best_installed, encoder_kind, encoder_named
-from ltr.engines.config import EngineConfig
-from ltr.errors import ConfigError, LtrError, Problem, RangeError, UsageError
-from ltr.evaluation.metrics.presets import PresetName
-from ltr.evaluation.metrics.registry import example_names, named
-from ltr.features.presets import ALL, MORE, PAST, RECOMMENDED, SPECIFICATION, recommended_features
-from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.files.path_arguments import STDIN, AnyPath
-from ltr.training.config import COLUMNS, LOSS, TrainConfig
-from ltr.training.registry import TRAINERS
-from ltr.training.validation_metric import watchable
+from ltr.config.checks import Mistake, as_dataclass, json_schema, not_text
+from ltr.config.recipes import VERSIONS, with_recipe
+from ltr.config.text import Document, KeyPath
+from ltr.encoders import AUTO, ENCODERS, best_installed, encoder_named
+from ltr.engine import EngineConfig
+from ltr.errors import LtrError, RangeError, UsageError
+from ltr.evaluation import PresetName, example_names, named
+from ltr.features import FEATURES, RECOMMENDED, FeatureConfig, Presets
+from ltr.paths import AnyPath, path_from, path_to
+from ltr.samples import DataConfig, Kind
+from ltr.training import COLUMNS, LOSS, TRAINERS, TrainConfig, watchable
 
 MOST_EPOCHS = 10_000_000
 FOR_A_BENCH = "a key of a bench, not of runs; ltr bench takes this config (and checks it, with --dry-run)"
+LOG = "log"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +60,71 @@ class EvaluateConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NoneConfig:
+    """Where P(none) is learned from, and for which share it is."""
+
+    source: str | None = None
+    """log: queries that say that none is right; removed:0.2: copies without right answers; null: the log's, if any."""
+    share: float | None = None
+    """The share of queries for which none is right that P(none) is for; null: that of the log. Removed needs it."""
+    l2: float = 0.0001
+    """Weight of the penalty on its squared coefficients."""
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if self.source not in (None, LOG) and self.removed_share is None:
+            wrong.append(f"source {self.source!r} is neither log nor removed:SHARE with a share between 0 and 1")
+        if self.share is not None and not 0 < self.share < 1:
+            wrong.append(f"share {self.share:g} is not between 0 and 1")
+        if not self.l2 > 0:
+            wrong.append(f"l2 {self.l2:g} is not above 0")
+        if wrong:
+            raise ValueError(*wrong)
+
+    @property
+    def learned_from(self) -> str:
+        """Its source, the log without one."""
+        return self.source or LOG
+
+    @property
+    def removed_share(self) -> float | None:
+        """The share of queries that are copied without their right candidates; None of another source."""
+        name, _, share = (self.source or "").partition(":")
+        return _share(share) if name == "removed" else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbstainConfig:
+    """When a router does not answer."""
+
+    rule: str | None = None
+    """risk=0.05: at most so many of all queries answered wrongly; precision=0.95: so many of the answers right."""
+
+    RISK: ClassVar[str] = "risk"
+    RULES: ClassVar[tuple[str, ...]] = (RISK, "precision")
+
+    def __post_init__(self) -> None:
+        if self.rule is not None and self.chosen is None:
+            raise ValueError(
+                f"rule {self.rule!r} is neither risk=SHARE nor precision=SHARE with a share between 0 and 1"
+            )
+
+    @property
+    def chosen(self) -> tuple[str, float] | None:
+        """The rule and its share; None without a rule that can be read."""
+        name, _, text = (self.rule or "").partition("=")
+        share = _share(text)
+        return (name, share) if name in self.RULES and share is not None else None
+
+
+def _share(text: str) -> float | None:
+    """Return the text as a number between 0 and 1, None where it is none."""
+    with suppress(ValueError):
+        return share if 0 < (share := float(text)) < 1 else None
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """One run: data, features, trainer, evaluation."""
 
@@ -102,98 +161,114 @@ class RunConfig:
             wrong.append(f"seed is {self.seed}; it must be 0 or more")
         if self.train.epochs > MOST_EPOCHS:  # the loss of each is kept
             wrong.append(f"train.epochs is {self.train.epochs}; at most {MOST_EPOCHS} are possible")
-        wrong += dataclass_checks.not_text(self)
+        wrong += not_text(self)
         if wrong:
             raise ValueError(*wrong)
 
+    @property
+    def encoder_name(self) -> str:
+        """The named encoder, or the best that is installed."""
+        return best_installed() if self.encoder == AUTO else self.encoder
+
+    @property
+    def recipe(self) -> str:
+        """The name of its recipe with the version, as a run records it."""
+        return f"{self.train.recipe}/{VERSIONS[self.train.recipe]}"
+
+    def columns(
+        self, kind: Kind, traces: int, *, has_past: bool = False
+    ) -> tuple[tuple[FeatureConfig, ...], tuple[str, ...]]:
+        """Return the features of the run, and the warnings about them.
+
+        They are those it names, or the specification's of the kind. `recommended` among them stands for the recommended
+        ones of so many training traces, in its place; where folds choose columns for all of them, with those that folds
+        may add, and those that read what was done before a query, if that is known.
+        """
+        columns: list[FeatureConfig] = []
+        warnings: tuple[str, ...] = ()
+        for entry in self.features or Presets.SPECIFICATION[kind]:
+            if entry == RECOMMENDED and COLUMNS in self.train.choose:
+                past = Presets.PAST if has_past else ()
+                columns += map(FeatureConfig, (*Presets.ALL[kind], *Presets.MORE[kind], *past))
+            elif entry == RECOMMENDED:
+                names, warnings = Presets.recommended(kind, traces)
+                columns += map(FeatureConfig, names)
+            else:
+                columns.append(_feature(entry))
+        return tuple(columns), warnings
+
+    def with_columns(self, columns: Sequence[FeatureConfig]) -> "RunConfig":
+        """Return the config with these features in the place of its own."""
+        return replace(
+            self, features=tuple({"name": each.name, **each.options} if each.options else each.name for each in columns)
+        )
+
+    def without_choice(self) -> "RunConfig":
+        """Return the config where no data are held out: `recommended` stands for the same columns on any samples."""
+        return replace(self, train=replace(self.train, choose=(), newcomers=False))
+
+    def seen_from(self, directory: Path) -> "RunConfig":
+        """Return the config as it stands in a file of another directory: it names the same data from there."""
+        return replace(self, data=self.data.with_paths(lambda name: path_from(directory, name)))
+
 
 def load_config(path: AnyPath | None = None, overrides: Sequence[str] = ()) -> RunConfig:
-    """The config of a file (`-` is stdin), or the defaults, with what `--set PATH=VALUE` asks for.
+    """Read the config of a file (`-` is stdin), or the defaults, with what `--set PATH=VALUE` asks for.
 
     Every mistake is told at once. Paths are resolved: those of the file against its directory.
     """
-    return checked(read_document(path, overrides), path)
+    return run_config(Document.read(path, overrides))
 
 
-def checked(document: Document, path: AnyPath | None = None) -> RunConfig:
-    """The document as a config, or a ConfigError that names every mistake in it."""
+def run_config(document: Document) -> RunConfig:
+    """Return the document as a config, or raise a ConfigError that names every mistake in it."""
     if "rerankers" in document.value:
-        raise ConfigError((Problem(document.place(("rerankers",)), "rerankers", FOR_A_BENCH),))
+        document.refuse([document.problem(("rerankers",), FOR_A_BENCH)])
     document = with_recipe(document)
-    problems = [Problem(document.place(at), path_text(at), why) for at, why in _unknown_names(document.value)]
-    encoder = document.value.get("encoder")
-    if isinstance(encoder, dict):
+    mistakes = [*_unknown_names(document), *_feature_mistakes(document)]
+    if isinstance(encoder := document.get("encoder"), dict):
         name = AUTO
-        with suppress(UsageError):  # it is among the problems
+        with suppress(UsageError):  # it is among the mistakes
             name = encoder_named(encoder)
-        document = replace(document, value={**document.value, "encoder": name})
-    try:
-        config = dataclass_checks.as_dataclass(document, RunConfig)
-    except ConfigError as error:
-        problems += error.problems
-    if problems:
-        raise ConfigError(dataclass_checks.in_order(document, problems))
-    base = Path() if path is None or str(path) == STDIN else Path(path).parent
-    return replace(config, data=resolve_paths(config.data, document, base))
+        document = document.replace("encoder", name, document.place(("encoder",)))
+    config = as_dataclass(document, RunConfig, mistakes)
+    of_file = [key for key in config.data.sources() if document.place(("data", key)).source == document.source]
+    return replace(config, data=config.data.with_paths(lambda name: str(path_to(document.base, name)), of_file))
 
 
-def _unknown_names(value: Mapping[str, Value]) -> Iterator[tuple[KeyPath, str]]:
-    """Names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
-    train, evaluate = value.get("train"), value.get("evaluate")
+def _unknown_names(document: Document) -> Iterator[Mistake]:
+    """Yield names of plug-ins that nobody registered, wherever the config is well enough formed to have names."""
+    metrics, features = document.get("evaluate", "metrics"), document.get("features")
     lookups: list[tuple[KeyPath, Any, Callable[[Any], object]]] = [
-        (("encoder",), value.get("encoder", AUTO), _encoder),
-        (("train", "trainer"), train.get("trainer") if isinstance(train, dict) else None, TRAINERS.__getitem__),
+        (("encoder",), document.get("encoder"), _encoder),
+        (("train", "trainer"), document.get("train", "trainer"), TRAINERS.__getitem__),
+        (("train", "metric"), document.get("train", "metric"), lambda name: name == LOSS or watchable(name)),
     ]
-    watched = train.get("metric") if isinstance(train, dict) else None
-    lookups.append((("train", "metric"), watched, lambda name: name == LOSS or watchable(name)))
-    metrics = evaluate.get("metrics") if isinstance(evaluate, dict) else None
-    names = metrics if isinstance(metrics, list) else []
-    lookups += [(("evaluate", "metrics", place), name, named) for place, name in enumerate(names)]
-    listed = value.get("features")
-    features = listed if isinstance(listed, list) else []
-    columns = [(place, entry) for place, entry in enumerate(features) if entry != RECOMMENDED]
-    lookups += [(("features", place), entry, feature_config) for place, entry in columns]
-    for address, name, look_up in lookups:
+    for place, name in enumerate(metrics if isinstance(metrics, list) else []):
+        lookups.append((("evaluate", "metrics", place), name, named))
+    for place, entry in enumerate(features if isinstance(features, list) else []):
+        lookups.append((("features", place), entry, lambda entry: entry == RECOMMENDED or _feature(entry)))
+    for path, name, look_up in lookups:
         try:
             if isinstance(name, str | dict):
                 look_up(name)
         except RangeError as error:
-            yield from ((address, problem) for problem in error.args)
+            yield from ((path, problem) for problem in error.args)
         except LtrError as error:
-            yield address, str(error)
-    yield from _feature_mistakes(value.get("kind"), features)
+            yield path, str(error)
 
 
 def _encoder(entry: str | Mapping[str, Any]) -> None:
     """Raise for an encoder that nobody registered, or that has no such options."""
     name = encoder_named(entry)
     if name != AUTO:
-        encoder_kind(name)
+        ENCODERS[name]
 
 
-def _feature_mistakes(kind: Value, features: list[Value]) -> Iterator[tuple[KeyPath, str]]:
-    """Features that are named again, or that `recommended` brings already; and features of another kind.
+def _feature(entry: str | Mapping[str, Any]) -> FeatureConfig:
+    """Return a feature as a config names it: NAME, or {name: NAME, option: value}.
 
-    The kind is that of the config, or else of the first feature.
-    """
-    names = [entry.get("name") if isinstance(entry, dict) else entry for entry in features]
-    kinds = [FEATURES[name].kind if isinstance(name, str) and name in FEATURES else None for name in names]
-    wanted = kind if isinstance(kind, str) and kind in SPECIFICATION else next(filter(None, kinds), None)
-    seen = {name for columns in ALL.values() for name in columns} if RECOMMENDED in features else set[str]()
-    for place, (name, other) in enumerate(zip(names, kinds, strict=True)):
-        if isinstance(name, str) and name in seen:
-            by_recommended = " (recommended brings it)" if RECOMMENDED in features and name != RECOMMENDED else ""
-            yield ("features", place), f"{name} stands twice{by_recommended}"
-        if isinstance(name, str):
-            seen.add(name)
-        if other and other != wanted:
-            yield ("features", place), f"{name} is a feature of {other}s; one of {wanted}s is needed"
-
-
-def feature_config(entry: str | Mapping[str, Any]) -> FeatureConfig:
-    """A feature as a config names it: NAME, or {name: NAME, option: value}.
-
-    >>> feature_config({"name": "tool.hist", "strength": 5})
+    >>> _feature({"name": "tool.hist", "strength": 5})
     FeatureConfig(name='tool.hist', options={'strength': 5})
     """
     if isinstance(entry, str):
@@ -205,66 +280,40 @@ def feature_config(entry: str | Mapping[str, Any]) -> FeatureConfig:
     return FeatureConfig(name, options)
 
 
-def feature_configs(
-    config: RunConfig, kind: Kind, traces: int, *, has_past: bool = False
-) -> tuple[tuple[FeatureConfig, ...], tuple[str, ...]]:
-    """The features of a run, and the warnings about them.
+def _feature_mistakes(document: Document) -> Iterator[Mistake]:
+    """Yield features that are named again, or that `recommended` brings already; and features of another kind.
 
-    They are those it names, or the specification's of the kind. `recommended` among them stands for the recommended
-    ones of so many training traces, in its place; where folds choose columns for all of them, with those that folds may
-    add, and those that read what was done before a query, if that is known.
+    The kind is that of the config, or else of the first feature.
     """
-    columns: list[FeatureConfig] = []
-    warnings: tuple[str, ...] = ()
-    for entry in config.features or SPECIFICATION[kind]:
-        if entry == RECOMMENDED and COLUMNS in config.train.choose:
-            columns += map(FeatureConfig, (*ALL[kind], *MORE[kind], *(PAST if has_past else ())))
-        elif entry == RECOMMENDED:
-            names, warnings = recommended_features(kind, traces)
-            columns += map(FeatureConfig, names)
-        else:
-            columns.append(feature_config(entry))
-    return tuple(columns), warnings
+    kind, listed = document.get("kind"), document.get("features")
+    features = listed if isinstance(listed, list) else []
+    names = [entry.get("name") if isinstance(entry, dict) else entry for entry in features]
+    kinds = [FEATURES[name].kind if isinstance(name, str) and name in FEATURES else None for name in names]
+    wanted = kind if isinstance(kind, str) and kind in Presets.SPECIFICATION else next(filter(None, kinds), None)
+    seen = {name for columns in Presets.ALL.values() for name in columns} if RECOMMENDED in features else set[str]()
+    for place, (name, other) in enumerate(zip(names, kinds, strict=True)):
+        if isinstance(name, str) and name in seen:
+            by_recommended = " (recommended brings it)" if RECOMMENDED in features and name != RECOMMENDED else ""
+            yield ("features", place), f"{name} stands twice{by_recommended}"
+        if isinstance(name, str):
+            seen.add(name)
+        if other and other != wanted:
+            yield ("features", place), f"{name} is a feature of {other}s; one of {wanted}s is needed"
 
 
-def relocated(config: RunConfig, directory: Path) -> RunConfig:
-    """The config as it stands in a file of another directory: it names the same data from there."""
-    return replace(config, data=paths_from(config.data, directory))
-
-
-def render(config: RunConfig) -> str:
-    """The config as YAML, every default written out."""
-    return yaml_and_schema_output.yaml_text(config)
-
-
-def schema() -> dict[str, Value]:
-    """The JSON Schema of a config, for editors, with the names of the plug-ins that are registered."""
-    described: Any = yaml_and_schema_output.json_schema(RunConfig)
-    train, evaluate = (described["$defs"][kind.__name__]["properties"] for kind in (TrainConfig, EvaluateConfig))
-    feature, mapping = described["properties"]["features"]["items"]["anyOf"]
+def run_schema() -> Any:
+    """Return the JSON Schema of a config, for editors, with the names of the plug-ins that are registered."""
+    schema: Any = json_schema(RunConfig)
+    keys = {name: section["properties"] for name, section in (*schema["$defs"].items(), ("RunConfig", schema))}
+    feature, mapping = keys["RunConfig"]["features"]["items"]["anyOf"]
     feature["enum"] = [RECOMMENDED, *FEATURES.names()]
     mapping |= {"properties": {"name": {"enum": [*FEATURES.names()]}}, "required": ["name"]}
-    encoder = described["properties"]["encoder"]
+    encoder = keys["RunConfig"]["encoder"]
     name = {"type": encoder.pop("type"), "examples": [AUTO, *ENCODERS.names()]}
     encoder["anyOf"] = [name, {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}]
-    train["trainer"]["enum"] = [*TRAINERS.names()]
-    train["metric"]["examples"] = [LOSS, *(name for name in example_names() if named(name).is_number)]
-    evaluate["metrics"]["items"]["examples"] = example_names()
-    described["$defs"][NoneConfig.__name__]["properties"]["source"]["examples"] = [LOG, f"{REMOVED}:0.2"]
-    described["$defs"][AbstainConfig.__name__]["properties"]["rule"]["examples"] = [f"{rule}=0.05" for rule in RULES]
-    return described
-
-
-def encoder_name(config: RunConfig) -> str:
-    """The encoder of a run: the named one, or the best that is installed."""
-    return best_installed() if config.encoder == AUTO else config.encoder
-
-
-def nothing_to_choose(config: RunConfig) -> RunConfig:
-    """The config where no data are held out: `recommended` stands for the same columns whatever the samples say."""
-    return replace(config, train=replace(config.train, choose=(), newcomers=False))
-
-
-def listed_features(configs: Sequence[FeatureConfig]) -> tuple[str | dict[str, Any], ...]:
-    """The features as a config lists them."""
-    return tuple({"name": column.name, **column.options} if column.options else column.name for column in configs)
+    keys["TrainConfig"]["trainer"]["enum"] = [*TRAINERS.names()]
+    keys["TrainConfig"]["metric"]["examples"] = [LOSS, *(name for name in example_names() if named(name).is_number)]
+    keys["EvaluateConfig"]["metrics"]["items"]["examples"] = example_names()
+    keys["NoneConfig"]["source"]["examples"] = [LOG, "removed:0.2"]
+    keys["AbstainConfig"]["rule"]["examples"] = [f"{rule}=0.05" for rule in AbstainConfig.RULES]
+    return schema

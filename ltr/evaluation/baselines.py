@@ -1,41 +1,60 @@
 """What a trained w must beat: random order, rankings that need no training, a column alone, w = 1; and the oracle."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.evaluation.best_single_feature import BestFeature
-from ltr.evaluation.evaluate import Evaluation, Rules, evaluate_by
-from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
+from ltr.evaluation.evaluation import Evaluation, Rules, evaluate_by
+from ltr.evaluation.metrics import MRR, TOP1
 from ltr.evaluation.ranking import Ranking, Ties, rank
 
-RANDOM, UNTRAINED, ORACLE = "random", "untrained", "oracle"
-OFFERED, MOST_USED, BM25, SIMILARITY, BEST_FEATURE = "offered", "most_used", "bm25", "similarity", "best_feature"
-NEED_NO_TRAINING = (OFFERED, MOST_USED, BM25, SIMILARITY)
-COMPARED = (*NEED_NO_TRAINING, BEST_FEATURE)  # with one of them a result is compared
-BASELINES = {  # in this order, by these titles
-    RANDOM: "random order",
-    OFFERED: "offered order",
-    MOST_USED: "most used",
-    BM25: "BM25",
-    SIMILARITY: "similarity",
-    BEST_FEATURE: "best single column",
-    UNTRAINED: "untrained, w = 1",
-    ORACLE: "oracle",
-}
+
+@dataclass(frozen=True, slots=True)
+class BestFeature:
+    """The column that ranks the training groups best by itself; sign -1: its smallest value comes first."""
+
+    name: str
+    sign: int
 
 
-def baseline_title(name: str, best: BestFeature | None) -> str:
-    """Return what a baseline is called; of the best single column also which it is.
+class Baseline:
+    """The names of the baselines, and what they are called."""
 
-    >>> baseline_title("best_feature", BestFeature("tool.rel", -1)), baseline_title("bm25", None)
-    ('best single column -tool.rel', 'BM25')
-    """
-    if name != BEST_FEATURE or best is None:
-        return BASELINES.get(name, name)
-    return f"{BASELINES[name]} {'-' if best.sign < 0 else ''}{best.name}"
+    RANDOM = "random"
+    OFFERED = "offered"
+    MOST_USED = "most_used"
+    BM25 = "bm25"
+    SIMILARITY = "similarity"
+    BEST_FEATURE = "best_feature"
+    UNTRAINED = "untrained"
+    ORACLE = "oracle"
+    NEED_NO_TRAINING: ClassVar[tuple[str, ...]] = (OFFERED, MOST_USED, BM25, SIMILARITY)
+    COMPARED: ClassVar[tuple[str, ...]] = (*NEED_NO_TRAINING, BEST_FEATURE)  # with one of them a result is compared
+    TITLES: ClassVar[dict[str, str]] = {  # in this order
+        RANDOM: "random order",
+        OFFERED: "offered order",
+        MOST_USED: "most used",
+        BM25: "BM25",
+        SIMILARITY: "similarity",
+        BEST_FEATURE: "best single column",
+        UNTRAINED: "untrained, w = 1",
+        ORACLE: "oracle",
+    }
+
+    @classmethod
+    def title(cls, name: str, best: BestFeature | None) -> str:
+        """Return what a baseline is called; of the best single column also which it is.
+
+        >>> Baseline.title("best_feature", BestFeature("tool.rel", -1)), Baseline.title("bm25", None)
+        ('best single column -tool.rel', 'BM25')
+        """
+        title = cls.TITLES.get(name, name)
+        if name != cls.BEST_FEATURE or best is None:
+            return title
+        return f"{title} {'-' if best.sign < 0 else ''}{best.name}"
 
 
 def best_baseline(top1: Mapping[str, float], left_out: Mapping[str, str]) -> str:
@@ -49,8 +68,8 @@ def best_baseline(top1: Mapping[str, float], left_out: Mapping[str, str]) -> str
     >>> best_baseline({"offered": 0.2}, {"bm25": "no texts"})
     'best_feature'
     """
-    compared = {name: top1[name] for name in NEED_NO_TRAINING if name in top1 and name not in left_out}
-    return max(compared, key=compared.__getitem__) if compared.keys() - {OFFERED} else BEST_FEATURE
+    compared = {name: top1[name] for name in Baseline.NEED_NO_TRAINING if name in top1 and name not in left_out}
+    return max(compared, key=compared.__getitem__) if compared.keys() - {Baseline.OFFERED} else Baseline.BEST_FEATURE
 
 
 def best_feature(names: Sequence[str], phi: FloatArray, labels: FloatArray, offsets: IntArray) -> BestFeature:
@@ -89,10 +108,13 @@ def baseline_rankings(
 
     They are random order (exactly, as one great tie), those of the scores, and the labels.
     """
-    by_scores = {RANDOM: np.zeros(len(labels)), **scores, ORACLE: labels}
+    by_scores = {Baseline.RANDOM: np.zeros(len(labels)), **scores, Baseline.ORACLE: labels}
     expected = replace(rules, ties=Ties.EXPECTED)
     return {
-        name: (rank(by_scores[name], ranking.offsets, keys=ranking.keys), expected if name == RANDOM else rules)
-        for name in BASELINES
+        name: (
+            rank(by_scores[name], ranking.offsets, keys=ranking.keys),
+            expected if name == Baseline.RANDOM else rules,
+        )
+        for name in Baseline.TITLES
         if name in by_scores
     }

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import LARGEST, FloatArray, IntArray, as_array, as_floats, code_sums
 from ltr.errors import DataError, UsageError
-from ltr.evaluation.evaluate import Evaluation
+from ltr.evaluation.evaluation import Evaluation
 
-RESAMPLES, LEVEL = 10_000, 0.95
 BLOCK = 1 << 18  # units drawn at once: enough to hide the cost of a call, few enough to stay in the cache
 ALIKE = 1 << 4  # rows: in whole multiples of it a product has the same digits as in one
 CHEAPER = 8  # times an index is cheaper to draw than a count
@@ -29,14 +28,17 @@ class Interval:
     level: float
     units: int  # rows, or clusters, that were resampled
 
+    RESAMPLES: ClassVar[int] = 10_000
+    LEVEL: ClassVar[float] = 0.95
+
 
 def bootstrap_mean(
     values: npt.ArrayLike,
     rng: np.random.Generator,
     *,
     clusters: npt.ArrayLike | None = None,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
+    resamples: int = Interval.RESAMPLES,
+    level: float = Interval.LEVEL,
 ) -> Interval:
     """Mean of the values with its percentile bootstrap interval.
 
@@ -60,8 +62,8 @@ def bootstrap_means(
     rng: np.random.Generator,
     *,
     clusters: npt.ArrayLike | None = None,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
+    resamples: int = Interval.RESAMPLES,
+    level: float = Interval.LEVEL,
 ) -> list[Interval]:
     """The interval of each column's mean, the same as `bootstrap_mean` gives for that column alone.
 
@@ -111,8 +113,8 @@ def bootstrap_difference(
     rng: np.random.Generator,
     *,
     clusters: npt.ArrayLike | None = None,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
+    resamples: int = Interval.RESAMPLES,
+    level: float = Interval.LEVEL,
 ) -> Interval:
     """Mean of values - baseline, paired row by row, with its percentile bootstrap interval."""
     ours, theirs = as_floats("values", values), as_floats("baseline", baseline)
@@ -158,8 +160,7 @@ def intervals(evaluation: Evaluation, clusters: IntArray | None = None, *, seed:
 
     Queries are resampled, or whole clusters: (queries,) codes, such as those of the traces they belong to.
 
-    >>> from ltr.evaluation.evaluate import evaluate
-    >>> from ltr.evaluation.ranking import rank
+    >>> from ltr.evaluation import evaluate, rank
     >>> result = evaluate(rank([2.0, 1.0, 2.0, 1.0], [0, 2, 4]), [1, 0, 0, 1])
     >>> interval = intervals(result)["mrr"]
     >>> interval.mean, interval.low, interval.high

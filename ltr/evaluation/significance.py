@@ -6,26 +6,53 @@ cluster are added up, and its sign is flipped as a whole.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, code_sums
 from ltr.errors import DataError
+from ltr.evaluation.bootstrap import Interval, bootstrap_mean
 
-PERMUTATIONS = 9_999
 MOST_ENUMERATED = 12  # units whose 2^n sign patterns are all tried
 ROUNDING = 1e-12  # differences and sums that are nearer are equal
 FLIPPED = 1024  # units flipped at once: their table stays in the cache
 CHEAPER = 8  # times a sign is cheaper to draw than a count of signs
 
 
-@dataclass(frozen=True, slots=True)
-class Wins:
-    """On how many queries a run is better, equal, worse."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """A run against a baseline, query by query: how much greater its values are, and how sure that is."""
 
+    interval: Interval  # of the mean difference, paired bootstrap
+    permutation_p: float
+    t_p: float | None  # None: a single unit
+    effect_size: float | None  # Cohen's d of the differences of the queries; None: all the same and not 0
     wins: int
     ties: int
     losses: int
+
+    PERMUTATIONS: ClassVar[int] = 9_999
+
+    @classmethod
+    def of(cls, values: FloatArray, baseline: FloatArray, clusters: IntArray | None = None, *, seed: int) -> Self:
+        """Compare values with a baseline; clusters: codes of what is resampled and flipped as a whole.
+
+        >>> paired = Paired.of(np.array([1.0, 1.0, 0.5]), np.array([0.0, 0.0, 0.5]), seed=0)
+        >>> paired.wins, paired.ties, paired.permutation_p  # ++ and -- of 4 patterns
+        (2, 1, 0.5)
+        """
+        by_query = differences(values, baseline)
+        units = unit_sums(by_query, clusters)
+        return cls(
+            interval=bootstrap_mean(by_query, np.random.default_rng(seed), clusters=clusters),
+            permutation_p=permutation_p(units, np.random.default_rng(seed)),
+            t_p=paired_t_p(units),
+            effect_size=effect_size(by_query),
+            wins=int((by_query > 0).sum()),
+            ties=int((by_query == 0).sum()),
+            losses=int((by_query < 0).sum()),
+        )
 
 
 def differences(values: FloatArray, baseline: FloatArray) -> FloatArray:
@@ -55,7 +82,7 @@ def unit_sums(paired: FloatArray, clusters: IntArray | None = None) -> FloatArra
     return code_sums(codes, paired, int(codes.max(initial=-1)) + 1)
 
 
-def permutation_p(units: FloatArray, rng: np.random.Generator, *, permutations: int = PERMUTATIONS) -> float:
+def permutation_p(units: FloatArray, rng: np.random.Generator, *, permutations: int = Paired.PERMUTATIONS) -> float:
     """Two-sided p of the mean difference under random signs of the units' sums d.
 
     p = (b + 1) / (m + 1), b of m random sign patterns s with |sum s d| >= |sum d|. A unit with d = 0 changes no
@@ -144,12 +171,3 @@ def effect_size(paired: FloatArray) -> float | None:
     if deviation <= ROUNDING * float(np.abs(paired).max()):
         return None
     return float(paired.mean()) / deviation
-
-
-def wins(paired: FloatArray) -> Wins:
-    """How many differences are above, at and below 0.
-
-    >>> wins(np.array([0.5, 0.0, -0.1, 0.2]))
-    Wins(wins=2, ties=1, losses=1)
-    """
-    return Wins(int((paired > 0).sum()), int((paired == 0).sum()), int((paired < 0).sum()))

@@ -9,30 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from ltr.columns import Features, columns_key
-from ltr.config.run import RunConfig, encoder_name
-from ltr.config.sweeps import Point
-from ltr.data.candidates import Candidates
-from ltr.data.config import source_names
-from ltr.data.shards import count_groups
-from ltr.encoders.cached_encoder import CachedEncoder, cached_texts
-from ltr.engines.process_pool import work
+from ltr.config import Point, RunConfig
+from ltr.disk import make_directory
+from ltr.encoders import CachedEncoder
+from ltr.engine import run_each
 from ltr.errors import LtrError, LtrWarning, RunError, UsageError, count
-from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
-from ltr.evaluation.metrics.registry import named
-from ltr.experiments.resume import Digests, is_finished, refuse_other_task, task_of
+from ltr.evaluation import MRR, TOP1, TOP3, named
 from ltr.experiments.single_run import run_and_save
-from ltr.files.atomic_write import remove_leftovers
-from ltr.files.directory_lock import locked
-from ltr.files.path_arguments import STDIN, AnyPath
-from ltr.files.safe_file_names import path_inside
+from ltr.files import locked
 from ltr.flow import features_of
+from ltr.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign_board
+from ltr.paths import STDIN, AnyPath, path_inside
 from ltr.plugins import load_code
 from ltr.progress import OnProgress, silent
-from ltr.reporting.leaderboard_files import write_leaderboard
-from ltr.results.leaderboard import BOARDS, Entry, Leaderboard, leaderboard, refuse_foreign_board
-from ltr.storage.checkpoints import read_task
-from ltr.storage.run_directory import REPORT, recorded_task, refuse_taken
-from ltr.storage.run_record import RUN
+from ltr.report import write_standings
+from ltr.runs import RUN_KIND, Checkpoints, Digests, Part, refuse_other_task, task_of
+from ltr.samples import Candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +49,7 @@ class Ended:
 
 
 OnEnd = Callable[[Ended], object]
-BOARD = (*BOARDS, REPORT)  # what lies beside the runs
+BOARD = (*BOARDS, Part.REPORT)  # what lies beside the runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +91,7 @@ def refuse_homes(homes: Sequence[Path]) -> None:
 def refuse_stdin(configs: Sequence[RunConfig]) -> None:
     """Raise for data that only one of several runs could read, and no process of the jobs."""
     for config in configs:
-        if any(STDIN in ((names,) if isinstance(names, str) else names) for names in source_names(config.data)):
+        if any(STDIN in ((names,) if isinstance(names, str) else names) for names in config.data.sources().values()):
             raise UsageError(f"{config.name}: reads stdin, which several runs cannot; name a file")
 
 
@@ -124,14 +116,14 @@ def run_batch(
         refuse_foreign_board(root)
         for planned_run in plan:
             refuse_taken_run(planned_run, options)
-        remove_leftovers(Path(root))
+        make_directory(root, sweep=True)
         for index, ended_run in run_all(plan, options, on_progress=on_progress):
             ended[index] = ended_run
             on_end(ended_run)
         all_ended = tuple(ended[index] for index in range(len(plan)))
         board = leaderboard([entry(ended_run) for ended_run in all_ended], root, metric=metric)
         if any(Path(root).iterdir()):  # no run came as far as that otherwise
-            write_leaderboard(root, board)
+            write_standings(root, board)
     return all_ended, board
 
 
@@ -145,8 +137,8 @@ def refuse_unmeasured(plan: Sequence[Planned], metric: str) -> None:
 
 def refuse_taken_run(planned_run: Planned, options: BatchOptions) -> None:
     """Raise for a directory that holds something else, or a run that is not to be touched, which names --resume."""
-    if options.overwrite or options.resume or not (planned_run.directory / RUN).exists():
-        refuse_taken(planned_run.directory, overwrite=options.overwrite or options.resume)
+    if options.overwrite or options.resume or not (planned_run.directory / Part.RUN).exists():
+        RUN_KIND.refuse_taken(planned_run.directory, overwrite=options.overwrite or options.resume)
         return
     raise UsageError(
         f"{planned_run.directory}: holds a result; add --resume to keep it, or --overwrite, or -o elsewhere"
@@ -166,7 +158,7 @@ def run_all(
     keys = [repr(columns_key(planned_run.config)) for planned_run in plan]
     if options.jobs > 1 and len(plan) > 1:
         start = partial(started, options)
-        for index, outcome in work(start, plan, keys, workers=options.jobs):
+        for index, outcome in run_each(start, plan, keys, workers=options.jobs):
             yield index, outcome if isinstance(outcome, Ended) else Ended(plan[index], outcome)
         return
     runner = Runner(options, on_progress)
@@ -231,18 +223,18 @@ def forecast(plan: Sequence[Planned], options: BatchOptions) -> Iterator[tuple[P
     digests, last = Digests(), None
     for planned_run in plan:
         refuse_taken_run(planned_run, options)
-        if options.resume and is_finished(planned_run.config, planned_run.directory, digests):
+        if options.resume and digests.are_of(planned_run.config, planned_run.directory):
             yield planned_run, "complete, stays as it is"
             continue
         last = features_of(planned_run.config, last)
         train, test = last.data.train, last.data.test
-        before = read_task(planned_run.directory) or recorded_task(planned_run.directory) if options.resume else None
+        before = Checkpoints.task_before(planned_run.directory) if options.resume else None
         if before is not None:
-            task = task_of(planned_run.config, last.data, planned_run.directory)
+            task = task_of(planned_run.config, last.data.files, planned_run.directory)
             refuse_other_task(planned_run.directory, before, task)
-        tested = "the same" if test is None else count(count_groups(test), "test group")
+        tested = "the same" if test is None else count(test.count_groups(), "test group")
         how = "goes on" if before else "is to be made"
-        message = f"{how}: learns from {count(count_groups(train), 'group')}, is measured on {tested}"
+        message = f"{how}: learns from {count(train.count_groups(), 'group')}, is measured on {tested}"
         yield planned_run, message + vectors_told(planned_run.config, train[0].candidates)
 
 
@@ -251,5 +243,5 @@ def vectors_told(config: RunConfig, candidates: Candidates) -> str:
     if candidates.features is not None:
         return ""
     queries = list(dict.fromkeys(candidates.query_texts))
-    in_cache = cached_texts(CachedEncoder.fitted(encoder_name(config), ()), queries, "query")
+    in_cache = CachedEncoder.fitted(config.encoder_name, ()).count_on_disk(queries, "query")
     return "" if in_cache is None else f"; vectors of {in_cache:,} of {len(queries):,} queries are in the cache"

@@ -10,29 +10,19 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.columns import Applied, Choices, ColumnsOf, Prepared, Work
-from ltr.config.run import RunConfig, nothing_to_choose
-from ltr.data.groups import Groups, select
-from ltr.data.none_candidates import RIGHT
-from ltr.data.none_of_these_groups import groups_to_learn, left_out_warnings, none_warnings, without_none
-from ltr.data.shards import Shards, Whole, changed, count_groups
-from ltr.encoders.registry import AUTO
-from ltr.engines.open_engine import open_engine, warn_without_shards
+from ltr.config import RunConfig
+from ltr.encoders import AUTO
+from ltr.engine import open_engine, warn_without_shards
 from ltr.errors import DataError, UsageError, count
-from ltr.features.crossfit import CrossFit
-from ltr.features.fitted_features import FittedFeatures
-from ltr.files.crash_recovery import put_back
-from ltr.files.output_replacement import new_files, refuse_existing
-from ltr.files.path_arguments import AnyPath
-from ltr.files.temporary_directory import temporary_directory
+from ltr.features import CrossFit, FittedFeatures
+from ltr.featurized import ColumnShards, new_columns, read, read_shards, save_featurized, sidecar, stored_features
+from ltr.files import new_files, refuse_existing
+from ltr.paths import AnyPath
 from ltr.progress import OnProgress, Step, silent
+from ltr.runs import load_model
+from ltr.samples import RIGHT, Groups, Shards, Whole, none_warnings
 from ltr.steps.negatives import count_uncorrected, drawn, uncorrected_warnings
-from ltr.storage.columns_file import load_columns, save_columns
-from ltr.storage.feature_state_file import load_features
-from ltr.storage.featurized_jsonl import sidecar, write_featurized
-from ltr.storage.model_file import load_model
-from ltr.storage.plain_or_featurized_samples import read, read_shards
-from ltr.storage.run_directory import refuse_taken
-from ltr.storage.sharded_columns import COLUMNS_KIND, MANIFEST, STATE, new_columns, read_manifest
+from ltr.temporary import temporary_directory
 
 MADE_ONCE = (
     "columns are made once, and a past of right tools gives way to one of own choices when a model is measured; "
@@ -85,19 +75,18 @@ def featurize_and_save(
     warn_without_shards(config.engine)
     warnings: tuple[str, ...] = (groups.candidates.repeated,) if groups.candidates.repeated else ()
     if model is None:
-        learned = without_none(groups)
+        learned = groups.without_none()
         if learned.candidates.features is not None:
             raise UsageError("the samples bear ready features already")
-        prepared = Choices(nothing_to_choose(config), Whole(learned), (None,)).prepared(0, on_progress)
+        prepared = Choices(config.without_choice(), Whole(learned), (None,)).prepared(0, on_progress)
         features, warnings = fitted_of(prepared), (*warnings, *_learned_warnings(prepared, Whole(learned)))
         phi = with_none_rows(groups, prepared.phi, features)
     else:
         features = fitted_features(model)
         on_progress(Step("featurising"))
         phi = features(groups.candidates)
-    write = save_columns if str(out).endswith(".npz") else write_featurized
     with new_files(out) as new:
-        write(new / Path(out).name, groups, phi, features, is_applied=model is not None)
+        save_featurized(new / Path(out).name, groups, phi, features, is_applied=model is not None)
     auto = "" if model is not None else auto_encoder(config, features)
     return Featurized(len(groups.labels), len(groups.offsets) - 1, features.names, warnings, auto)
 
@@ -114,12 +103,12 @@ def _featurize_shards(
 ) -> Featurized:
     """The same in parts of about so many rows, which follow from data and rows alone."""
     features = None if model is None else fitted_features(model)
-    refuse_taken(out, overwrite=overwrite, kind=COLUMNS_KIND)
+    ColumnShards.KIND.refuse_taken(out, overwrite=overwrite)
     on_progress(Step("reading"))
     reading = read_shards(config.data.train, config.data, rows=rows, labels_required=features is None)
     with open_engine(config.engine, code) as engine, reading as samples, temporary_directory() as folder:
-        whole = changed(samples, partial(drawn, config=config))
-        shards, warnings = changed(whole, groups_to_learn), samples.notes
+        whole = samples.changed(partial(drawn, config=config))
+        shards, warnings = whole.changed(Groups.to_learn), samples.notes
         warnings += (str(samples.repeated),) if samples.repeated.number else ()
         on_progress(Step("featurising"))
         columns_of: ColumnsOf
@@ -127,7 +116,7 @@ def _featurize_shards(
             if not any(len(shards[number].labels) for number in range(len(shards))):
                 names, number = ", ".join(file.path for file in samples.files), count(samples.groups, "group")
                 raise DataError(f"{names}: none is right in {number}, and there is no other to use")
-            choices = Choices(nothing_to_choose(config), shards, (None,), Work(engine, folder))
+            choices = Choices(config.without_choice(), shards, (None,), Work(engine, folder))
             fitted, more = choices.fitted(0, on_progress)
             features, warnings = fitted.features, (*warnings, *more)
             columns_of = partial(_cross_fitted, fitted)
@@ -141,7 +130,7 @@ def _featurize_shards(
                 none += 0 if groups.none is None else int((groups.none == RIGHT).sum())
                 on_progress(Step("featurising", len(whole) + len(writer.parts), 2 * len(whole)))
     if model is None:
-        warnings += (*uncorrected_warnings(uncorrected, samples.groups), *left_out_warnings(none))
+        warnings += (*uncorrected_warnings(uncorrected, samples.groups), *none_warnings(none))
     name = "" if model is not None else auto_encoder(config, features)
     candidates = sum(part.candidates for part in writer.parts)
     return Featurized(candidates, samples.groups, features.names, warnings, name)
@@ -154,12 +143,12 @@ def _with_columns(shards: Shards, columns_of: ColumnsOf, number: int) -> tuple[G
 
 def _cross_fitted(fitted: CrossFit, groups: Groups) -> FloatArray:
     """The columns of all groups of a shard."""
-    return with_none_rows(groups, fitted.phi(groups_to_learn(groups)), fitted.features.apart())
+    return with_none_rows(groups, fitted.phi(groups.to_learn()), fitted.features.apart())
 
 
 def _learned_warnings(prepared: Prepared, shards: Whole) -> Iterator[str]:
-    yield from uncorrected_warnings(count_uncorrected(shards.groups), count_groups(shards))
-    yield from (*none_warnings(shards.groups), *prepared.warnings)
+    yield from uncorrected_warnings(count_uncorrected(shards.groups), shards.count_groups())
+    yield from (*none_warnings(shards.groups.num_none), *prepared.warnings)
 
 
 def fitted_of(prepared: Prepared) -> FittedFeatures:
@@ -190,7 +179,7 @@ def with_none_rows(groups: Groups, phi: FloatArray, features: FittedFeatures | N
     is_none_row = np.repeat(is_none, np.diff(groups.offsets))
     columns = np.empty((len(is_none_row), phi.shape[1]))
     columns[~is_none_row] = phi
-    columns[is_none_row] = features(select(groups, np.flatnonzero(is_none)).candidates)
+    columns[is_none_row] = features(groups.select(np.flatnonzero(is_none)).candidates)
     return columns
 
 
@@ -206,14 +195,7 @@ def refuse_output(out: Path, *, overwrite: bool) -> None:
 
 def fitted_features(path: AnyPath) -> FittedFeatures:
     """The features of a model, of a run, or of featurised data."""
-    if str(path).endswith(".npz"):
-        return load_columns(path)[1]
-    if (directory := put_back(path)).is_dir() and (directory / MANIFEST).exists():
-        read_manifest(directory)
-        return load_features(directory / STATE).features
-    if ".jsonl" in Path(path).suffixes:
-        return load_features(sidecar(put_back(path))).features
-    features = load_model(path).features
-    if features is None:
+    features = stored_features(path)
+    if features is None and (features := load_model(path).features) is None:
         raise UsageError(f"{path}: a model of ready numbers; it knows no features to apply")
     return features

@@ -10,17 +10,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.draw_rules_and_probabilities import DRAW_RULES
-from ltr.data.groups import Groups, read_groups
-from ltr.data.importers.import_samples import ImportSummary, import_samples
-from ltr.data.importers.tally import Count
-from ltr.encoders.registry import AUTO, best_installed
+from ltr.catalogues import ToolCatalogue, read_tools
+from ltr.encoders import AUTO, best_installed
 from ltr.errors import DataError
-from ltr.files.atomic_write import write_lines
-from ltr.files.output_replacement import new_files, refuse_existing
-from ltr.files.path_arguments import AnyPath
-from ltr.files.reading import read_lines
+from ltr.files import new_files, read_lines, refuse_existing, write_lines
+from ltr.importers import Count, ImportSummary, import_samples
+from ltr.paths import AnyPath
+from ltr.samples import DRAW_RULES, Groups, read_groups
 from ltr.steps.negatives import count_uncorrected, draw_negatives, uncorrected_warnings
 
 Line = dict[str, Any]

@@ -8,31 +8,23 @@ from pathlib import Path
 
 import msgspec
 
-from ltr.config.run import RunConfig, checked, render
-from ltr.configtext.parsed_document import Document, Value
-from ltr.data.value_excerpts import excerpt
-from ltr.encoders.registry import AUTO
+from ltr import serving
+from ltr.config import Document, run_config, yaml_text
+from ltr.encoders import AUTO
 from ltr.errors import UsageError
-from ltr.evaluation.best_single_feature import BestFeature
-from ltr.features.corrections import Rarity
-from ltr.features.presets import RECOMMENDED
-from ltr.files.atomic_write import write_lines, write_text
-from ltr.files.directory_lock import when_free
-from ltr.files.output_replacement import new_directory
-from ltr.files.path_arguments import AnyPath
-from ltr.serving import router as routers
-from ltr.serving import zero_shot
-from ltr.serving.router import Router
-from ltr.serving.threads import BackgroundWork
-from ltr.storage.run_directory import CONFIG, refuse_taken, write_record
-from ltr.storage.run_record import RUN_FORMAT, TOOLS, RunRecord
-from ltr.storage.training_groups import Learned, write_learned
-from ltr.storage.update_state import TRAINING
+from ltr.evaluation import BestFeature
+from ltr.features import RECOMMENDED, Rarity
+from ltr.files import locked, new_directory, write_file
+from ltr.jsonl import excerpt
+from ltr.paths import AnyPath
+from ltr.records.run import RUN_FORMAT, RunRecord
+from ltr.runs import RUN_KIND, Learned, Part, RunDirectory
+from ltr.serving import Router
 
 
 def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, graphs: AnyPath | None = None) -> Router:
     """The router of a run directory, pack or model.json: with its own tools, or others of a file or in memory."""
-    return refitting(routers.load(path, tools=tools, graphs=graphs))
+    return refitting(serving.load(path, tools=tools, graphs=graphs))
 
 
 def search(tools: AnyPath | Iterable[object], encoder: str = AUTO, *, into: AnyPath | None = None) -> Router:
@@ -64,11 +56,11 @@ def search(tools: AnyPath | Iterable[object], encoder: str = AUTO, *, into: AnyP
 
     """
     if into is None:
-        return zero_shot.search(tools, encoder)
+        return serving.search(tools, encoder)
     home, listed = Path(into), tools if isinstance(tools, str | os.PathLike) else list(tools)
-    with when_free(home):
-        if not (home / TRAINING).exists():
-            begin(home, zero_shot.search(listed, encoder))
+    with locked(home, wait=True):
+        if not (home / Part.TRAINING).exists():
+            begin(home, serving.search(listed, encoder))
     router = load(home, tools=listed)
     known = router.fitted.encoder.name
     if encoder not in (AUTO, known):
@@ -78,30 +70,26 @@ def search(tools: AnyPath | Iterable[object], encoder: str = AUTO, *, into: AnyP
 
 def begin(home: Path, router: Router) -> None:
     """Write the router into the directory as a run that has learned nothing yet."""
-    refuse_taken(home, overwrite=False)
-    recipe: dict[str, Value] = {
-        "name": home.name,
-        "encoder": router.fitted.encoder.name,
-        "train": {"recipe": RECOMMENDED},
-    }
-    config: RunConfig = checked(Document("ltr.search", recipe, {}))
-    tools = ({"name": name, **text._asdict()} for name, text in (router.tools or {}).items())
+    RUN_KIND.refuse_taken(home, overwrite=False)
+    encoder = router.fitted.encoder.name
+    recipe = {"name": home.name, "encoder": encoder, "train": {"recipe": RECOMMENDED}}
+    config = run_config(Document.of(recipe, "ltr.search"))
     training = msgspec.structs.replace(
         router.training, best_feature=BestFeature(router.names[int(router.w.argmax())], 1)
     )
     with new_directory(home) as folder:
         replace(router, training=training).save(folder)
-        write_lines(folder / TOOLS, map(msgspec.json.encode, tools))
-        write_learned(folder / TRAINING, Learned(Rarity.flat()))
-        write_text(folder / CONFIG, render(replace(config, kind="tool")))
-        write_record(folder, RunRecord(format=RUN_FORMAT, name=home.name, recipe="zero-shot"))
+        RunDirectory(folder).write_tools(router.tools)
+        Learned(Rarity.flat()).write(folder)
+        write_file(folder / Part.CONFIG, yaml_text(replace(config, kind="tool")))
+        RunDirectory(folder).complete(RunRecord(format=RUN_FORMAT, name=home.name, recipe="zero-shot"))
 
 
 def refitting(router: Router) -> Router:
     """Have the router refit its run in a thread after each `learn`, and take up what that came to; a pack is no run."""
-    if router.home is None or not (router.home / CONFIG).is_file():
+    if router.home is None or not (router.home / Part.CONFIG).is_file():
         return router
-    object.__setattr__(router, "background", BackgroundWork(partial(refit_and_serve, router)))
+    router.refit_by(partial(refit_and_serve, router))
     return router
 
 

@@ -11,36 +11,23 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.choose import choose, ranked
 from ltr.columns import Data, Features
-from ltr.config.run import RunConfig, checked, listed_features, load_config
-from ltr.configtext.parsed_document import Document
-from ltr.data.groups import Groups, without_traces
-from ltr.data.none_of_these_groups import without_none
-from ltr.data.outcome_groups import all_told, beside, outcomes_once
-from ltr.data.shards import Whole
+from ltr.config import Document, RunConfig, load_config, run_config
 from ltr.errors import LtrError, RunError
-from ltr.evaluation.bootstrap import Interval, bootstrap_difference
-from ltr.features.learned_states import fit_states
-from ltr.features.presets import NEWCOMERS, RECOMMENDED
-from ltr.features.registry import FEATURES
-from ltr.files.atomic_write import write_bytes
-from ltr.files.directory_lock import when_free
-from ltr.files.output_replacement import new_directory
-from ltr.files.path_arguments import AnyPath
-from ltr.flow import Marks, fitted, recorded, untrained
+from ltr.evaluation import Interval, bootstrap_difference
+from ltr.features import FEATURES, NEWCOMERS, RECOMMENDED, fit_states
+from ltr.files import locked, new_directory, write_file
+from ltr.flow import fitted, recorded
 from ltr.folds import Settled
+from ltr.paths import AnyPath
 from ltr.progress import OnProgress, silent
-from ltr.serving.correction_term import corrected, uncorrected
-from ltr.serving.learning_from_outcomes import JournalLine, Update
-from ltr.serving.outcomes import Outcome, usable_outcomes
-from ltr.serving.router import Router, load, load_updated
+from ltr.records.run import Covered
+from ltr.results import Marks, untrained
+from ltr.runs import Learned, Part, RunDirectory, StoredModel, load_model, save_model
+from ltr.samples import Groups, Whole, all_told, beside, outcomes_once
+from ltr.serving import Outcome, Router, Update, load
 from ltr.steps import none
 from ltr.steps.heldout import Held
 from ltr.steps.newcomers import with_newcomers
-from ltr.storage.model_file import StoredModel, load_model, save_model
-from ltr.storage.run_directory import CONFIG
-from ltr.storage.run_record import TOOLS
-from ltr.storage.training_groups import Learned
-from ltr.storage.update_state import COVERED, UPDATED, Covered, covered
 
 FEWEST = 50  # queries with a right tool, from which a router without samples is trained
 NOT_CHOSEN = "among which settings could be chosen"
@@ -73,7 +60,7 @@ class Settings:
     @classmethod
     def of(cls, home: Path, served: Router) -> Self:
         """Return those of a run and the router that it serves."""
-        training, last = served.training, covered(home)
+        training, last = served.training, RunDirectory(home).covered
         if training.choice is None:
             return cls(training.groups, 0)
         return cls(training.groups, last.chosen_on or load_model(home).training.groups)
@@ -107,11 +94,10 @@ def update(
     """
     home = Path(run)
     before = load(home, tools=tools, graphs=graphs)
-    usable = usable_outcomes(outcomes, before.offerable, before.kind, is_strict=False)
-    new = before.opened_feedback().append(JournalLine(usable.rows, list(forget)))
+    written = before.opened_feedback().write(outcomes, forget, is_strict=False)
     stay = refit(home, on_progress, is_forced=True, chooses=choose)
     served = load(home, tools=tools, graphs=graphs)
-    summary = served.opened_feedback().summary(served, new, len(usable.rows) - new, usable.skipped)
+    summary = served.opened_feedback().summary(served, written)
     return Refit(summary, Settings.of(home, served), stay or (), *moved(home, before, served))
 
 
@@ -123,8 +109,9 @@ def refit(
     Returns the columns that stay as they were trained, of a run that keeps no texts. Where nothing came since the last
     refit, that one stays, unless it is forced.
     """
-    with when_free(home):
-        feedback = load(home).opened_feedback()  # other processes may have written meanwhile
+    with locked(home, wait=True):
+        served = load(home)
+        feedback = served.opened_feedback()  # other processes may have written meanwhile
         learned, journal, last = feedback.learned(), feedback.read(), feedback.covered
         if learned.groups is None and not learns_from_outcomes_alone(home):
             if chooses:
@@ -135,20 +122,22 @@ def refit(
         counted, stay = counted_by_name(load_model(home), learned)
         if is_forced or chooses or journal.end != last.bytes:
             outcomes = all_told(learned.outcomes, journal.groups, journal.forgotten)
-            given = Given(home, load_updated(home, home), learned, outcomes, journal.forgotten)
+            given = Given(home, served.again(), learned, outcomes, journal.forgotten)
             if learned.has_texts:
                 after, chosen_on = learned_anew(given, last.chosen_on, on_progress, chooses=chooses)
             else:
                 after, chosen_on = recounted(replace(given, model=load_model(home)), counted), last.chosen_on
-            with new_directory(home / UPDATED) as folder:
+            with new_directory(home / Part.UPDATED) as folder:
                 save_model(folder, after)
-                write_bytes(folder / COVERED, msgspec.json.encode(Covered(journal.end, len(journal.rows), chosen_on)))
+                write_file(
+                    folder / Part.COVERED, msgspec.json.encode(Covered(journal.end, len(journal.rows), chosen_on))
+                )
     return stay
 
 
 def learns_from_outcomes_alone(home: Path) -> bool:
     """Whether the run began without samples: `ltr.search(tools, into=DIR)`."""
-    return (home / CONFIG).exists() and not load_config(home / CONFIG).data.train
+    return (home / Part.CONFIG).exists() and not load_config(home / Part.CONFIG).data.train
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,21 +153,20 @@ class Given:
     @property
     def held_config(self) -> RunConfig:
         """The config of the run with all that was chosen: nothing is chosen again."""
-        config, model = load_config(self.home / CONFIG), uncorrected(Router.of(self.model))
+        config, model = load_config(self.home / Part.CONFIG), Router.of(self.model).uncorrected()
         train = replace(model.trainer, choose=(), folds=None)
         if model.features is None:
             return replace(config, train=train)
         weighed = model.training.weights  # newcomers have columns beside the trained ones
         trained = [feature for feature in model.features.configs if feature.name in weighed or not weighed]
-        listed, encoder = listed_features(trained), model.features.encoder.name
-        return replace(config, features=listed, encoder=encoder, train=train)
+        return replace(config.with_columns(trained), encoder=model.features.encoder.name, train=train)
 
     @property
     def open_config(self) -> RunConfig:
         """The config of the run with all that the recommended recipe leaves to folds."""
         config = self.held_config
-        recipe = checked(Document("ltr update", {"train": {"recipe": RECOMMENDED}}, {}))
-        own = self.home / TOOLS
+        recipe = run_config(Document.of({"train": {"recipe": RECOMMENDED}}, "ltr update"))
+        own = self.home / Part.TOOLS
         data = replace(config.data, tools=str(own)) if own.exists() else config.data
         return replace(config, data=data, features=recipe.features, train=recipe.train)
 
@@ -189,7 +177,7 @@ class Given:
             # each is a trace of its own, in which nothing was done before
             outcomes = replace(outcomes, candidates=replace(outcomes.candidates, previous=None, previous_lists=()))
         if learned is not None:
-            return beside(without_traces(learned, self.forgotten), outcomes)
+            return beside(learned.without_traces(self.forgotten), outcomes)
         return None if outcomes is None else outcomes_once(outcomes)
 
 
@@ -233,7 +221,8 @@ def recounted(given: Given, places: Sequence[int]) -> Router:
         for place, state in zip(places, new, strict=True):
             states[place] = state
         features = replace(features, states=tuple(states))
-    return corrected(replace(uncorrected(router), features=features), given.outcomes, given.learned.rarity)
+    counted = replace(router.uncorrected(), features=features)
+    return counted.corrected(given.outcomes, given.learned.rarity)
 
 
 def learned_anew(
@@ -250,9 +239,9 @@ def learned_anew(
     if chooses or given.model.training.groups:
         router = refitted(given, on_progress, chooses=chooses)
         return router, router.training.groups if chooses else chosen_on
-    router = corrected(Router.of(given.model), given.outcomes, given.learned.rarity)
+    router = Router.of(given.model).corrected(given.outcomes, given.learned.rarity)
     threshold = given.held_config.evaluate.rel_threshold
-    judged = None if groups is None else precisions(uncorrected(router), groups, threshold)
+    judged = None if groups is None else precisions(router.uncorrected(), groups, threshold)
     if judged is None or len(judged) < max(FEWEST, (1 + OLD) * chosen_on):
         return router, chosen_on
     trained = refitted(given, on_progress, chooses=True)
@@ -294,19 +283,19 @@ def refitted(given: Given, on_progress: OnProgress = silent, *, chooses: bool = 
     router = with_newcomers(Router(*of_model), prepared, data.samples, config.train)
     held = Held(config, config.train, features, on_progress)
     router = none.learn(router, config, features, held, has_none=marks.num_none > 0)
-    return corrected(replace(router, abstain=before.abstain), given.outcomes, given.learned.rarity)
+    return replace(router, abstain=before.abstain).corrected(given.outcomes, given.learned.rarity)
 
 
 def moved(home: Path, before: Router, after: Router) -> tuple[TestMove | None, str]:
     """How the test queries of the run moved; or why that is not known."""
-    if not (home / CONFIG).exists():
+    if not (home / Part.CONFIG).exists():
         return None, "a pack names no test file"
-    config = load_config(home / CONFIG)
+    config = load_config(home / Part.CONFIG)
     test = config.data.test
     if test is None or isinstance(test, float):
         return None, "the run has no test file of its own"
     try:
-        groups = without_none(before.read(test, config.data))
+        groups = before.read(test, config.data).without_none()
     except LtrError as error:
         return None, f"the test file cannot be read: {error}"
     earlier, later = (_hits(router, groups) for router in (before, after))

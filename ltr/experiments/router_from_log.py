@@ -12,39 +12,28 @@ from typing import cast
 import msgspec
 import numpy as np
 
-from ltr.audit.findings import AuditReport
-from ltr.audit.sample_audit import audit_samples
-from ltr.config.recipes import SPECIFICATION_RECIPE
-from ltr.config.run import load_config
-from ltr.data.candidates import Candidates
-from ltr.data.catalogues.tools import ToolCatalogue, foreign_catalogue, read_tools
-from ltr.data.data_frame_rows import Table, rows_of
-from ltr.data.distinct_tools import first_texts
-from ltr.data.groups import Groups, read_groups
-from ltr.data.importers import format_recognition
-from ltr.data.importers.import_samples import ImportSummary, import_samples
-from ltr.data.importers.tally import Count, Tally
-from ltr.data.json_stream import sample_lines
-from ltr.data.none_of_these_groups import without_none
-from ltr.data.redaction import redact_sample
-from ltr.data.splits import TIME, TRACE
-from ltr.data.tool_texts import ToolText
-from ltr.encoders.registry import AUTO, best_installed, encoder_kind
+from ltr.audit import AuditReport, audit_samples
+from ltr.catalogues import ToolCatalogue, ToolText, foreign_catalogue, read_tools
+from ltr.config import RunConfig, load_config
+from ltr.disk import make_directory
+from ltr.encoders import AUTO, ENCODERS, best_installed
 from ltr.errors import DataError, FileError, LtrError, UsageError, count
 from ltr.experiments.batch import BOARD
 from ltr.experiments.single_run import Finished, run_and_save
-from ltr.features.presets import RECOMMENDED
-from ltr.files.atomic_write import write_lines, write_text
-from ltr.files.content_digests import ContentDigest
-from ltr.files.directory_lock import locked
-from ltr.files.filesystem_operations import make_directory
-from ltr.files.output_replacement import DirectoryKind, new_directory, refuse_foreign
-from ltr.files.path_arguments import STDIN, AnyPath, expand
+from ltr.features import RECOMMENDED
+from ltr.files import ContentDigest, DirectoryKind, locked, new_directory, write_file, write_lines
+from ltr.importers import AUTO as ANY_FORMAT
+from ltr.importers import Count, ImportSummary, Tally, import_samples, recognise, redact_sample
+from ltr.jsonl import sample_lines
+from ltr.paths import STDIN, AnyPath, expand
 from ltr.progress import OnProgress, Step, silent
-from ltr.reporting.report import write_report
+from ltr.report import write_report
+from ltr.runs import RUN_KIND, Part
+from ltr.samples import Candidates, Groups, Table, read_groups, rows_of
+from ltr.splits import TIME, TRACE
 from ltr.steps.negatives import WHOLE
-from ltr.storage.run_directory import REPORT, refuse_taken
 
+SPECIFICATION = RunConfig().train.recipe  # of a config that names none
 CONFIG, DATA, SAMPLES, TOOLS, RUNS = "ltr.yaml", "data", "samples.jsonl", "tools.json", "runs"
 TEST_SHARE = 0.2
 FEWEST_TRACES = round(1 / TEST_SHARE)
@@ -93,7 +82,7 @@ def init_from(
     start, home = time.perf_counter(), Path(directory)
     catalogue = read_tools(tools) if tools is not None else {}
     encoder = best_installed() if encoder == AUTO else encoder
-    encoder_kind(encoder)  # an unknown name is refused before the work
+    ENCODERS[encoder]  # an unknown name is refused before the work
     refuse_project(home, overwrite=overwrite)
     with locked(home), new_directory(home) as new, called(new, home):
         on_progress(Step("importing"))
@@ -105,40 +94,40 @@ def init_from(
             raise FileError(str(tools), problem)
         texts = {**last_texts(groups.candidates), **catalogue} if has_texts(groups) else {}
         if texts:
-            write_text(new / DATA / TOOLS, catalogue_text(texts))
+            write_file(new / DATA / TOOLS, catalogue_text(texts))
         audit = audit_samples(samples, tools=new / DATA / TOOLS if texts else None)
         if audit.counts["errors"]:
             raise DataError(f"{audit.findings[0].message}; ltr import and ltr validate show all errors")
         choices = choices_for(groups, texts, encoder)
-        write_text(new / CONFIG, config_text(choices, groups.candidates.kind, seed))
+        write_file(new / CONFIG, config_text(choices, groups.candidates.kind, seed))
         config = load_config(new / CONFIG)
         recommended = run_and_save(config, new / RUNS / RECOMMENDED, on_progress=on_progress)
-        plain = load_config(new / CONFIG, [f"name={SPECIFICATION_RECIPE}", f"train.recipe={SPECIFICATION_RECIPE}"])
+        plain = load_config(new / CONFIG, [f"name={SPECIFICATION}", f"train.recipe={SPECIFICATION}"])
         specification = run_and_save(
-            plain, new / RUNS / SPECIFICATION_RECIPE, on_progress=on_progress, features=recommended.features
+            plain, new / RUNS / SPECIFICATION, on_progress=on_progress, features=recommended.features
         )
-        write_report([specification.directory, recommended.directory], new / REPORT, seed=seed)
+        write_report([specification.directory, recommended.directory], new / Part.REPORT, seed=seed)
     return Started(
         directory=home,
         imported=imported,
         redacted=redactions.remarks(),
         audit=audit,
         choices=choices,
-        specification=Finished(home / RUNS / SPECIFICATION_RECIPE, specification.result, specification.seconds),
+        specification=Finished(home / RUNS / SPECIFICATION, specification.result, specification.seconds),
         recommended=Finished(home / RUNS / RECOMMENDED, recommended.result, recommended.seconds),
         seconds=time.perf_counter() - start,
     )
 
 
 def _is_project(directory: Path) -> bool:
-    return all((directory / RUNS / name).is_dir() for name in (RECOMMENDED, SPECIFICATION_RECIPE))
+    return all((directory / RUNS / name).is_dir() for name in (RECOMMENDED, SPECIFICATION))
 
 
 PROJECT_KIND = DirectoryKind(
-    files=(CONFIG, REPORT),
+    files=(CONFIG, Part.REPORT),
     folders={
         DATA: re.compile("|".join(map(re.escape, (SAMPLES, TOOLS)))),
-        RUNS: re.compile("|".join(map(re.escape, (RECOMMENDED, SPECIFICATION_RECIPE, *BOARD)))),
+        RUNS: re.compile("|".join(map(re.escape, (RECOMMENDED, SPECIFICATION, *BOARD)))),
     },
     is_one=_is_project,
 )
@@ -146,12 +135,12 @@ PROJECT_KIND = DirectoryKind(
 
 def refuse_project(directory: Path, *, overwrite: bool) -> None:
     """Raise unless the directory is free, or holds nothing but what an earlier `init_from` made, to be overwritten."""
-    names = refuse_foreign(directory, PROJECT_KIND)
+    names = PROJECT_KIND.refuse_foreign(directory)
     if names and not overwrite:
         raise UsageError(f"{directory}: holds a router; add --overwrite, or name another directory")
     if names:
-        for run in (RECOMMENDED, SPECIFICATION_RECIPE):
-            refuse_taken(directory / RUNS / run, overwrite=True)
+        for run in (RECOMMENDED, SPECIFICATION):
+            RUN_KIND.refuse_taken(directory / RUNS / run, overwrite=True)
 
 
 @contextmanager
@@ -176,8 +165,8 @@ def write_samples(source: AnyPath | Sequence[AnyPath] | Table, out: Path, redact
     paths = expand(cast("AnyPath | Sequence[AnyPath]", source))
     if STDIN in paths:
         raise UsageError("stdin cannot be read a second time; name a file")
-    if any(format_recognition.recognise(path) for path in paths):
-        return import_samples(format_recognition.AUTO, paths, out)
+    if any(recognise(path) for path in paths):
+        return import_samples(ANY_FORMAT, paths, out)
     read_groups(paths)  # as above: its lines
     lines = (line for path in paths for _, line in sample_lines(path) if line and not line.isspace())
     write_lines(out, (_redacted(msgspec.json.format(line, indent=-1), redactions) for line in lines))
@@ -186,7 +175,7 @@ def write_samples(source: AnyPath | Sequence[AnyPath] | Table, out: Path, redact
 
 def _redacted(line: bytes, redactions: Tally) -> bytes:
     sample = msgspec.json.decode(line)
-    replaced = redact_sample(sample, redactions)
+    replaced = redact_sample(sample, redactions.remark)
     return line if replaced is sample else msgspec.json.encode(replaced)
 
 
@@ -198,7 +187,7 @@ def has_texts(groups: Groups) -> bool:
 def last_texts(candidates: Candidates) -> dict[str, ToolText]:
     """Return every tool with the last text that it has there."""
     has_text = np.array([any(text) for text in candidates.tool_texts], dtype=bool)[candidates.texts]
-    return first_texts(candidates) | first_texts(candidates, np.flatnonzero(has_text)[::-1])
+    return candidates.first_texts() | candidates.first_texts(np.flatnonzero(has_text)[::-1])
 
 
 def catalogue_text(tools: ToolCatalogue) -> str:
@@ -209,7 +198,7 @@ def catalogue_text(tools: ToolCatalogue) -> str:
 
 def choices_for(groups: Groups, tools: ToolCatalogue, encoder: str) -> tuple[Choice, ...]:
     """What the data decide of a config; data from which nothing can be learned are refused."""
-    usable = without_none(groups)
+    usable = groups.without_none()
     traces = len(usable.candidates.trace_ids)
     if traces < FEWEST_TRACES:
         found = f"{count(traces, 'conversation')} with a right candidate (values of trace_id)"
@@ -259,7 +248,7 @@ def config_text(choices: Sequence[Choice], kind: str, seed: int) -> str:
         *((f"encoder: {json.dumps(choice.value)}", choice.reason) for choice in encoder),
         *([("", "")] if encoder else []),
         ("train:", ""),
-        (f"  recipe: {RECOMMENDED}", f"{RUNS}/{SPECIFICATION_RECIPE} differs in this line alone"),
+        (f"  recipe: {RECOMMENDED}", f"{RUNS}/{SPECIFICATION} differs in this line alone"),
         ("", ""),
         ("evaluate:", ""),
         ("  metrics: [complete@5]", "how often the first 5 hold every right candidate"),

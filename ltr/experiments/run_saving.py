@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ltr.config.run import relocated, render
-from ltr.files.atomic_write import write_lines, write_text
-from ltr.reporting.run_page import run_page
-from ltr.results.queries import examples
-from ltr.results.record import curves
-from ltr.results.tools import by_tool
-from ltr.storage.evaluation_records import QueryRecord
-from ltr.storage.model_file import save_model
-from ltr.storage.run_contents import RunContents, write_run
-from ltr.storage.run_directory import REPORT, write_log, write_record
-from ltr.storage.run_record import TOOLS, RunRecord
-from ltr.storage.training_groups import Learned, write_learned
-from ltr.storage.training_record import epoch_records
-from ltr.storage.update_state import TRAINING
+from ltr.config import yaml_text
+from ltr.records.metrics import QueryRecord
+from ltr.records.run import RunRecord
+from ltr.records.training import epoch_records
+from ltr.report import run_page
+from ltr.results import examples
+from ltr.runs import Learned, Part, RunContents, RunDirectory, save_model
 
 if TYPE_CHECKING:
     from ltr.flow import RunResult
@@ -53,20 +46,19 @@ def write_all(
         is_recorded=True,
         metrics=result.measured.record,
         model=save_model(home, result.router),
-        curves=curves(result.measured),
+        curves=result.measured.curves(),
         history=epoch_records(result.model.training),
         queries=queries,
         examples=list(examples(result.measured, result.router).records),
-        tools=by_tool(result.measured),
-        config=render(relocated(result.config, home)),
+        tools=result.measured.by_tool(),
+        config=yaml_text(result.config.seen_from(home)),
     )
-    write_run(files)
-    if result.router.tools:
-        tools = ({"name": name, **text._asdict()} for name, text in result.router.tools.items())
-        write_lines(home / TOOLS, map(msgspec.json.encode, tools))
+    files.write()
+    directory = RunDirectory(home)
+    directory.write_tools(result.router.tools)
     if learned is not None:
-        write_learned(home / TRAINING, learned)
-    write_text(home / REPORT, run_page(files))
+        learned.write(home)
+    directory.write(Part.REPORT, run_page(files))
     timings = {"run_seconds": times.run_seconds, "save_seconds": times.clock() - times.saving_since}
-    write_log(home, [{"event": name, "seconds": spent} for name, spent in timings.items()])
-    write_record(home, msgspec.structs.replace(record, timings=timings))
+    directory.write(Part.LOG, [{"event": name, "seconds": spent} for name, spent in timings.items()])
+    directory.complete(msgspec.structs.replace(record, timings=timings))

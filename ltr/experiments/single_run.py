@@ -8,27 +8,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from ltr.columns import Data, Features
-from ltr.config.recipes import recipe_version
-from ltr.config.run import RunConfig, checked
-from ltr.configtext.parsed_document import Document, Value
-from ltr.data.data_frame_rows import Table, TableRows, rows_of
-from ltr.data.shards import Whole
-from ltr.data.source_files import SourceFile
-from ltr.engines.open_engine import warn_without_shards
-from ltr.experiments.resume import Checkpoints, Digests, is_finished, task_of
+from ltr.config import Document, RunConfig, run_config
+from ltr.engine import warn_without_shards
 from ltr.experiments.run_saving import Clock, Times, write_all
-from ltr.features.presets import RECOMMENDED
-from ltr.files.directory_lock import locked
-from ltr.files.output_replacement import new_directory
-from ltr.files.path_arguments import AnyPath
+from ltr.features import RECOMMENDED
+from ltr.files import locked, new_directory
 from ltr.flow import RunResult, features_of, learn, work_for
+from ltr.paths import AnyPath
 from ltr.progress import OnProgress, silent
 from ltr.read import reads_directory
-from ltr.results.queries import hash_texts, without_texts
-from ltr.storage.run_contents import StoredQueries
-from ltr.storage.run_directory import PER_QUERY, refuse_taken
-from ltr.storage.run_provenance import inputs
-from ltr.storage.run_record import RUN_FORMAT, RunRecord, TaskRecord
+from ltr.records.run import RUN_FORMAT, RunRecord, TaskRecord
+from ltr.results import hash_texts
+from ltr.runs import RUN_KIND, Checkpoints, Digests, Part, RunDirectory, inputs, task_of
+from ltr.samples import SourceFile, Table, TableRows, Whole, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +53,7 @@ def train(
     seed: int = 0,
     overwrite: bool = False,
     on_progress: OnProgress = silent,
-    **settings: Value,
+    **settings: object,
 ) -> RunResult:
     """Return the result of a run on the samples, also written into the directory `out`, if there is one.
 
@@ -83,7 +75,7 @@ def train(
         **({"features": list(features)} if features else {}),
         **({} if encoder is None else {"encoder": encoder}),
     }
-    config = checked(Document("ltr.train", document, {}))
+    config = run_config(Document.of(document, "ltr.train"))
     if out is None:
         with work_for(config) as work:
             made = features_of(config, work=work, given=given, on_progress=on_progress)
@@ -120,23 +112,23 @@ def run_and_save(
     for files. `code`: files of plug-ins, which the workers of the config's engine run first.
     """
     start, home = clock(), Path(directory)
-    if resume and is_finished(config, home, digests or Digests()):
+    if resume and (digests or Digests()).are_of(config, home):
         return Finished(home, None, clock() - start)
-    refuse_taken(home, overwrite=overwrite or resume)
+    RUN_KIND.refuse_taken(home, overwrite=overwrite or resume)
     if not reads_directory(config):
         warn_without_shards(config.engine)
     with locked(home), work_for(config, code) as work:
         features = features_of(config, features, work=work, given=given, on_progress=on_progress)
-        task = task_of(config, features.data, home)
+        task = task_of(config, features.data.files, home)
         checkpoints = Checkpoints(home, task, on_progress, clock, resume=resume)
         with new_directory(home) as new:
-            progress, records = checkpoints.progress, new / PER_QUERY
+            progress, records = checkpoints.progress, new / Part.PER_QUERY
             result = learn(config, features, on_progress=checkpoints, resume=progress, keep_in=records)
             times = Times(clock() - start, clock(), clock)
-            refuse_taken(home, overwrite=overwrite or resume or checkpoints.are_written)
+            RUN_KIND.refuse_taken(home, overwrite=overwrite or resume or checkpoints.are_written)
             kept = result if config.data.texts else without_queries(result)
             record = recorded(kept, new, task, work.engine.kinds)
-            write_all(new, kept, record, StoredQueries(records), times, kept.learned)
+            write_all(new, kept, record, RunDirectory(new).queries, times, kept.learned)
     return Finished(home, result, clock() - start, features)
 
 
@@ -149,7 +141,7 @@ def without_queries(result: RunResult) -> RunResult:
         is_graph = result.router.kind == "graph"
         learned = None if is_graph else replace(learned, groups=result.train).without_texts
     warnings = tuple(hash_texts(result.warnings, texts))
-    return replace(result, measured=without_texts(result.measured), warnings=warnings, learned=learned)
+    return replace(result, measured=result.measured.without_texts(), warnings=warnings, learned=learned)
 
 
 def recorded(result: RunResult, home: Path, task: TaskRecord, workers: Sequence[str] = ()) -> RunRecord:
@@ -162,7 +154,7 @@ def recorded(result: RunResult, home: Path, task: TaskRecord, workers: Sequence[
         format=RUN_FORMAT,
         name=result.config.name,
         seed=result.config.seed,
-        recipe=recipe_version(result.config.train.recipe),
+        recipe=result.config.recipe,
         inputs=records,
         warnings=[renamed(warning, renames) for warning in result.warnings],
         task=task,

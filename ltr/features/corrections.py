@@ -5,96 +5,25 @@ from typing import Self
 
 import numpy as np
 
-from ltr.arrays import Array, FloatArray, IntArray, State, offsets_of
-from ltr.data.candidates import Candidates
-from ltr.data.distinct_tools import ToolList
-from ltr.data.groups import Groups
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.protocol import Encoder
-from ltr.encoders.sparse_vectors import Sparse
-from ltr.encoders.vectors import StoredVectors, Vectors, vectors_from
-from ltr.features.encoder_revision import encoder_revision, refuse_other_revision
-from ltr.features.feature_context import Context
-from ltr.features.lexicon import Lexicon
+from ltr.arrays import FloatArray, IntArray, State, offsets_of
+from ltr.encoders import Dense, Encoder, Sparse, Vectors
+from ltr.features.likeness import STORED_QUERIES, Rarity, StoredQueries, query_grams
 from ltr.features.presets import CORRECTIONS
-from ltr.features.registry import feature
-from ltr.features.ridge_equations import unit_rows
-from ltr.features.row_queries import query_texts
-from ltr.features.state_learners import Counted
-from ltr.features.text_tables import names_table, place_of, table_texts, text_table
-from ltr.features.tool_ridge import query_grams
-from ltr.features.tool_vector_products import Block
-from ltr.files.learned_state_types import Count, Floats, Integers, Json, Offsets, Record, TextTable, learns
-from ltr.files.mergeable_tables import Part
-from ltr.training.correction_layer import influence, solve_corrections
-
-
-@dataclass(frozen=True, slots=True)
-class Rarity:
-    """How rare the words and pairs of words of training queries are: what the likeness of two queries goes by."""
-
-    keys: IntArray  # digests
-    weights: FloatArray
-    queries: int  # that they were counted in
-
-    @classmethod
-    def of(cls, candidates: Candidates, encoder: Encoder) -> Self:
-        """Return that of the distinct queries of training groups."""
-        grams = query_grams(candidates, Context(encoder, Lexicon()))
-        keys, codes = np.unique(grams.codes, return_inverse=True)
-        pairs = np.unique(grams.owners * max(len(keys), 1) + codes)
-        count = len(candidates.query_texts)
-        times = np.bincount(pairs % max(len(keys), 1), minlength=len(keys))
-        return cls(keys, 1 + np.log((1 + count) / (1 + times)), count)
-
-    @classmethod
-    def flat(cls) -> Self:
-        """Return that of no query at all: every word counts the same."""
-        return cls(np.empty(0, dtype=np.int64), np.empty(0), 0)
-
-    def with_words_of(self, candidates: Candidates, encoder: Encoder) -> Self:
-        """Return the same, with the words that no training query has; they are as rare as can be."""
-        grams = query_grams(candidates, Context(encoder, Lexicon()))
-        keys = np.union1d(self.keys, grams.codes)
-        weights = np.full(len(keys), 1 + np.log(1 + self.queries))
-        weights[np.searchsorted(keys, self.keys)] = self.weights
-        return type(self)(keys, weights, self.queries)
-
-
-def corrections_state(corrections: Groups, scores: FloatArray, rarity: Rarity, encoder: Encoder) -> State:
-    """Return the state of the layer on top of the scores of these groups, whose labels count what was said of them."""
-    candidates = corrections.candidates
-    known = rarity.with_words_of(candidates, encoder)
-    rows = unit_rows(query_grams(candidates, Context(encoder, Lexicon())), known.keys, known.weights, rarity.queries)
-    vectors = encoder.encode(candidates.query_texts, "query")
-    rows, vectors = rows.take(candidates.queries), vectors.take(candidates.queries)
-    state = _state(known, rows, vectors, corrections, encoder.revision)
-    layer = Layer.of(state)
-    influences = layer.influences(rows, vectors)
-    found = solve_corrections(
-        (influences + influences.T) / 2, scores, corrections.offsets, candidates.names, corrections.labels
-    )
-    state["cells"] = state["cells"] | {"numbers": found}
-    return state
-
-
-def _state(known: Rarity, rows: Sparse, vectors: Vectors, corrections: Groups, revision: str) -> State:
-    candidates = corrections.candidates
-    cells: dict[str, Array] = {
-        "starts": corrections.offsets,
-        "tools": candidates.names.astype(np.int32),
-        "numbers": np.zeros(len(candidates.names)),
-    }
-    return {
-        "revision": revision,
-        "counted": known.queries,
-        "grams": {"keys": known.keys, "rarity": known.weights},
-        "queries": {"starts": rows.starts, "grams": rows.columns.astype(np.int32), "numbers": rows.numbers},
-        "vectors": vectors.arrays(),
-        "outcomes": text_table(corrections.outcomes or ()),
-        "tools": text_table(candidates.name_texts),
-        "cells": cells,
-    }
+from ltr.features.protocol import Context, Counted, feature
+from ltr.features.tables import (
+    encoder_revision,
+    listed_names,
+    names_table,
+    positions,
+    refuse_other_revision,
+    table_texts,
+    text_table,
+)
+from ltr.features.texts import query_texts
+from ltr.samples import Candidates, Groups, ToolList
+from ltr.states import Count, Floats, Integers, Json, Offsets, Record, TextTable, learns
+from ltr.tables import Part
+from ltr.training import influence, solve_corrections
 
 
 def count_nothing(groups: Groups, context: Context) -> Part:  # outcomes are counted in an update
@@ -106,11 +35,7 @@ def count_nothing(groups: Groups, context: Context) -> Part:  # outcomes are cou
     Record(
         revision=Json(str),
         counted=Json(Count),
-        grams=Record(keys=Integers("grams", rising=True), rarity=Floats("grams")),
-        queries=Record(
-            starts=Offsets("queries", "entries"), grams=Integers("entries", below="grams"), numbers=Floats("entries")
-        ),
-        vectors=StoredVectors("queries"),
+        **STORED_QUERIES,
         outcomes=TextTable("queries"),
         tools=TextTable("tools"),
         cells=Record(
@@ -122,13 +47,12 @@ def count_nothing(groups: Groups, context: Context) -> Part:  # outcomes are cou
 )
 def no_corrections(part: Part) -> State:
     """Return the state that training has: it corrects nothing. Outcomes do, on top of what was trained."""
-    nothing, rarity = np.empty(0, dtype=np.int64), Rarity.flat()
+    nothing = np.empty(0, dtype=np.int64)
+    rows = Sparse(offsets_of([]), nothing, np.empty(0), 1)
     return {
         "revision": encoder_revision(part),
         "counted": 0,
-        "grams": {"keys": rarity.keys, "rarity": rarity.weights},
-        "queries": {"starts": offsets_of([]), "grams": nothing, "numbers": np.empty(0)},
-        "vectors": Dense(np.empty((0, 0))).arrays(),
+        **Rarity.flat().stored(rows, Dense(np.empty((0, 0)))),
         "outcomes": text_table(()),
         "tools": text_table(()),
         "cells": {"starts": offsets_of([]), "tools": nothing, "numbers": np.empty(0)},
@@ -136,55 +60,66 @@ def no_corrections(part: Part) -> State:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
-    """A state ready for queries."""
+class Corrections:
+    """What corrected queries add to queries like them: a state ready for queries."""
 
-    rarity: Rarity
+    queries: StoredQueries  # that were corrected
     outcomes: tuple[str, ...]  # the id of each correction
     tools: dict[str, int]
-    grams: Block
-    vectors: Block
     table: FloatArray  # (corrections, tools)
 
     @classmethod
     def of(cls, state: State) -> Self:
-        """Return that of the state."""
-        queries, keys, cells = state["queries"], state["grams"]["keys"], state["cells"]
-        rows = Sparse(queries["starts"], queries["grams"].astype(np.int64), queries["numbers"], max(len(keys), 1))
-        vectors = vectors_from(state["vectors"])
-        names = table_texts(state["tools"])
-        table = np.zeros((len(rows), len(names)))
-        table[np.repeat(np.arange(len(rows)), np.diff(cells["starts"])), cells["tools"]] = cells["numbers"]
-        return cls(
-            Rarity(keys, state["grams"]["rarity"], state["counted"]),
-            tuple(table_texts(state["outcomes"])),
-            place_of(names),
-            Block(rows),
-            Block(vectors.in_double() if isinstance(vectors, Dense) else vectors),
-            table,
+        """Read a state."""
+        queries, tools, cells = StoredQueries.of(state, state["counted"]), listed_names(state["tools"]), state["cells"]
+        table = np.zeros((len(queries), len(tools)))
+        table[np.repeat(np.arange(len(queries)), np.diff(cells["starts"])), cells["tools"]] = cells["numbers"]
+        return cls(queries, table_texts(state["outcomes"]), tools, table)
+
+    @staticmethod
+    def learned(corrections: Groups, scores: FloatArray, rarity: Rarity, encoder: Encoder) -> State:
+        """Return the state that puts right the scores of these groups, whose labels count what was said of them."""
+        candidates = corrections.candidates
+        known = rarity.with_words_of(candidates, encoder)
+        rows = known.rows(query_grams(candidates, Context(encoder))).take(candidates.queries)
+        vectors = encoder.encode(candidates.query_texts, "query").take(candidates.queries)
+        cells = {
+            "starts": corrections.offsets,
+            "tools": candidates.names.astype(np.int32),
+            "numbers": np.zeros(len(candidates.names)),
+        }
+        state = {
+            "revision": encoder.revision,
+            "counted": known.queries,
+            **known.stored(rows, vectors),
+            "outcomes": text_table(corrections.outcomes or ()),
+            "tools": text_table(candidates.name_texts),
+            "cells": cells,
+        }
+        influences = Corrections.of(state).influences(rows, vectors)
+        cells["numbers"] = solve_corrections(
+            (influences + influences.T) / 2, scores, corrections.offsets, candidates.names, corrections.labels
         )
+        return state
+
+    @classmethod
+    def behind(cls, state: State, encoder: Encoder, candidates: Candidates, tool: str) -> dict[str, float]:
+        """Return what each outcome adds to the tool for the first query of the candidates, the most first."""
+        known = cls.of(state)
+        asked = known.queries.rarity.rows(query_grams(candidates, Context(encoder)))
+        influences = known.influences(asked, encoder.encode(candidates.query_texts, "query"))[0]
+        added = influences * (known.table[:, known.tools[tool]] if tool in known.tools else 0.0)
+        named = {known.outcomes[place]: float(added[place]) for place in np.flatnonzero(added).tolist()}
+        return dict(sorted(named.items(), key=lambda item: -abs(item[1])))
 
     def influences(self, grams: Sparse, vectors: Vectors) -> FloatArray:
         """Return how much each correction counts for each query, (queries, corrections)."""
-        return influence((2 * self.grams.products(grams) + self.vectors.products(vectors)) / 3)
-
-
-def outcomes_behind(state: State, encoder: Encoder, candidates: Candidates, tool: str) -> dict[str, float]:
-    """Return what each outcome adds to the tool for the first query of the candidates, the most first."""
-    layer = Layer.of(state)
-    rarity = layer.rarity
-    grams = query_grams(candidates, Context(encoder, Lexicon()))
-    asked = unit_rows(grams, rarity.keys, rarity.weights, rarity.queries)
-    influences = layer.influences(asked, encoder.encode(candidates.query_texts, "query"))[0]
-    added = influences * (layer.table[:, layer.tools[tool]] if tool in layer.tools else 0.0)
-    named = {layer.outcomes[place]: float(added[place]) for place in np.flatnonzero(added).tolist()}
-    return dict(sorted(named.items(), key=lambda item: -abs(item[1])))
+        return influence(self.queries.likeness(grams, vectors))
 
 
 def corrected_tools(tools: ToolList, state: State, context: Context) -> IntArray:
     """Return the place of each tool among those of the corrections; -1 for one that none of them offered."""
-    places = context.of_state(Layer.of, state).tools
-    return np.array([places.get(name, -1) for name in tools.names], dtype=np.int64)
+    return positions(context.of_state(Corrections.of, state).tools, tools.names)
 
 
 @feature(
@@ -201,19 +136,18 @@ def corrections(candidates: Candidates, state: State, context: Context) -> Float
     `ltr update` puts the column beside those of a run, with weight 1; in training it is 0 for every candidate.
     """
     refuse_other_revision(state, context)
-    layer = context.of_state(Layer.of, state)
+    known = context.of_state(Corrections.of, state)
     tools = context.prepared(np.ndarray)[context.tools]
     values = np.zeros(len(tools))
-    if not layer.outcomes:
+    if not known.outcomes:
         return values
-    rarity = layer.rarity
-    asked = unit_rows(context.shared(query_grams, candidates), rarity.keys, rarity.weights, rarity.queries)
-    influences = layer.influences(asked, context.vectors[query_texts])
+    asked = known.queries.rarity.rows(context.shared(query_grams, candidates))
+    influences = known.influences(asked, context.vectors[query_texts])
     bounds = candidates.offsets.tolist()
     for query, first, last in zip(candidates.queries.tolist(), bounds, bounds[1:], strict=False):
         near = np.flatnonzero(influences[query])
         if len(near):  # one query at a time, in one order: the same bits, whatever else is asked
-            added = (influences[query, near, np.newaxis] * layer.table[near]).sum(axis=0)
+            added = (influences[query, near, np.newaxis] * known.table[near]).sum(axis=0)
             own = tools[first:last]
             values[first:last] = np.where(own >= 0, added[own], 0.0)
     return values

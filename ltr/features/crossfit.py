@@ -8,52 +8,49 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray, State
-from ltr.data.candidates import Candidates
-from ltr.data.groups import Groups, select
-from ltr.data.shards import Shards, Whole, changed
-from ltr.data.splits import Dealt, Side, hash_folds
-from ltr.data.text_hashes import Hashes, hashed
-from ltr.encoders.cached_encoder import CachedEncoder
-from ltr.encoders.protocol import CountingKind, Encoder
-from ltr.encoders.registry import encoder_kind
-from ltr.engines.engine import IN_PROCESS, Engine
-from ltr.errors import UsageError
-from ltr.features.feature_context import Context
-from ltr.features.fitted_features import (
+from ltr.encoders import CachedEncoder
+from ltr.engine import IN_PROCESS, Engine
+from ltr.features.fitted import (
     FittedFeatures,
     call_feature,
-    checked,
     column_of,
+    finite,
     multiplied,
     reading,
     refuse_other_kind,
 )
-from ltr.features.learned_states import (
-    OnStep,
+from ltr.features.learning import (
+    IN_MEMORY,
+    ReadShards,
     Shard,
     counted,
+    counting,
     counting_key,
-    fit_states,
     learned_alike,
     merge_of,
+    read_shard,
+    refuse_plain_fits,
     state_of,
+    states_without_each,
 )
-from ltr.features.learner_output_checks import alike
-from ltr.features.lexicon import Lexicon
-from ltr.features.registry import FEATURES, FeatureConfig
-from ltr.features.state_learners import Counted, InMemory, LeftOut
-from ltr.files.freed_memory import return_freed_memory
-from ltr.files.mergeable_tables import Merging, Part, all_merged, merged, merges_without_each, parts_without_each
-from ltr.files.shared_state_files import StoredState
+from ltr.features.protocol import FEATURES, Context, Counted, FeatureConfig, InMemory, LeftOut
+from ltr.features.specified import documents
+from ltr.features.texts import Lexicon
+from ltr.hashes import Hashes, hashed
 from ltr.logs import LOG, stage
+from ltr.memory import return_freed_memory
+from ltr.samples import Candidates, Groups, Shards, Whole
+from ltr.splits import Dealt, Side, hash_folds
+from ltr.tables import Merging
+from ltr.temporary import StoredState
 
-IN_MEMORY = 4 << 20  # bytes of a table of many shards: some five of each fold grow with the data
 NOTHING = np.empty(0, dtype=np.int64)
+OnStep = Callable[[int, int], object]  # how many steps are done, and how many there are
 By = Callable[[Candidates, State], FloatArray]  # what reads a state, where the column of its feature does not
 Learned = dict[int, tuple[State, By | None]]  # by place of a feature
 
@@ -70,14 +67,14 @@ class Cells:
     shards: Shards
     dealt: Dealt  # the cell of each trace
     encoder: CachedEncoder
-    lexicon: Lexicon | None = None  # of groups in memory, whose texts are encoded once
+    is_whole: bool  # groups in memory: their texts are encoded once
 
     def of(self, number: int) -> Iterator[tuple[int, Shard]]:
         """Yield the cells that a shard has, with the context in which features read them."""
-        groups, encoder = self.shards[number], self.encoder if self.lexicon else self.encoder.apart()
-        lexicon, of_group = self.lexicon or Lexicon(), self.dealt.of_groups(groups.candidates)
+        groups, encoder = self.shards[number], self.encoder if self.is_whole else self.encoder.apart()
+        of_group, lexicon = self.dealt.of_groups(groups.candidates), Lexicon()
         for cell in np.unique(of_group).tolist():
-            members = select(groups, np.flatnonzero(of_group == cell))
+            members = groups.select(np.flatnonzero(of_group == cell))
             yield cell, Shard(members, reading(self.configs, members.candidates, encoder, lexicon))
 
 
@@ -113,7 +110,7 @@ class CrossFitting:
         self.folds = [Dealt.of(keys, column) for column in of_traces.T]
         learning = tuple(config for config in configs if FEATURES[config.name].learner)
         cells = Dealt.of(keys, cell_of_trace.reshape(-1))
-        self._cells = Cells(learning, shards, cells, self._encoder, Lexicon() if self._is_whole else None)
+        self._cells = Cells(learning, shards, cells, self._encoder, self._is_whole)
         self._held: dict[int, Shard] = {}  # the cells in memory, where they are the folds of the only choice
         self._parts: dict[object, list[Any]] | None = None  # of each cell, by what counts them
         self._left_out: dict[str, LeftOut | None] = {}  # of the cells, by feature and options
@@ -173,29 +170,27 @@ class CrossFitting:
                 yield left_out.rest(self._outside(choice, fold)), left_out.column
             yield left_out.state(self._outside(choice)), None
         elif isinstance(learner, Counted):
-            of_cells, merge = self._counted(config, learner), self._merge_of(config, learner)
+            of_cells, merge = self._counted(config), self._merge_of(config)
             members = [np.flatnonzero(self._of_cells[:, choice] == fold).tolist() for fold in range(count)]
-            empty = [] if all(members) else [counted(config, learner, self._empty(config))]
+            empty = [] if all(members) else [counted(config, self._empty(config))]
             parts = [reduce(merge, [of_cells[cell] for cell in cells]) if cells else empty[0] for cells in members]
-            in_memory = None if self._is_whole else IN_MEMORY
-            yield from ((state, None) for state in states_without_each(config, learner, parts, in_memory=in_memory))
+            yield from ((state, None) for state in states_without_each(config, parts, in_memory=self._in_memory))
         else:
             yield from ((state, None) for state in self._refitted(config, choice, count))
 
     def _refitted(self, config: FeatureConfig, choice: int, count: int) -> Iterator[State]:
-        """The states of a feature that reads the groups anew for each fold."""
-        is_one = isinstance(FEATURES[config.name].learner, InMemory)
-        dealt, lexicon = self.folds[choice], self._cells.lexicon
+        """Yield the states of a feature that reads the groups anew for each fold."""
+        dealt, is_plain = self.folds[choice], isinstance(FEATURES[config.name].learner, InMemory)
         for left_out in range(count + 1):
-            stays = tuple(fold for fold in range(count) if fold != left_out)
-            others = _Read(config, changed(self._shards, Side(dealt, stays)), self._encoder, lexicon)
-            if is_one:
+            side = Side(dealt, tuple(fold for fold in range(count) if fold != left_out))
+            others = ReadShards([config], self._shards.changed(side), self._encoder, is_apart=not self._is_whole)
+            if is_plain:
                 yield state_of(config, others[0].groups, others[0].context)
             else:
-                yield state_of(config, others, Context(self._encoder, self._cells.lexicon or Lexicon()))
+                yield state_of(config, others, Context(self._encoder))
 
     def _without_each_fold(self, choice: int) -> Iterator[Learned]:
-        """What each feature learns without each fold, then from all; those that learn alike share it."""
+        """Yield what each feature learns without each fold, then from all; those that learn alike share it."""
         learners = list(learned_alike(self._configs).values())
         each = [self.without_each(self._configs[places[0]], choice) for places in learners]
         last = max(self._count(choice), 2)
@@ -210,41 +205,40 @@ class CrossFitting:
             yield place, column
 
     def _features(self, learned: Learned) -> FittedFeatures:
-        """The features with what they learned of all."""
+        """Return the features with what they learned of all."""
         states = tuple(learned[place][0] if place in learned else None for place in range(len(self._configs)))
         return FittedFeatures(self._kind, self._configs, states, self._encoder)
 
     def _count(self, choice: int) -> int:
-        """The number of folds of a choice."""
+        """Return the number of folds of a choice."""
         return int(self._of_cells[:, choice].max(initial=-1)) + 1
 
     def _outside(self, choice: int, fold: int | None = None) -> list[int]:
-        """The cells beyond a choice, and those of a fold of it."""
+        """Return the cells beyond a choice, and those of a fold of it."""
         of_cell = self._of_cells[:, choice]
         return np.flatnonzero((of_cell == -1) | (of_cell == fold)).tolist()
 
     def _without_cells(self, config: FeatureConfig) -> LeftOut | None:
-        """What gives the feature's columns without some of the cells, if its learner has it."""
+        """Return what gives the feature's columns without some of the cells, if its learner has it."""
         learner, key = FEATURES[config.name].learner, repr(config)
         if not isinstance(learner, Counted) or learner.left_out is None:
             return None
         if key not in self._left_out:
-            self._left_out[key] = call_feature(config, learner.left_out, self._counted(config, learner))
+            self._left_out[key] = call_feature(config, learner.left_out, self._counted(config))
         return self._left_out[key]
 
-    def _counted(self, config: FeatureConfig, learner: Counted) -> list[Any]:
-        """What the feature counts in each cell."""
+    def _counted(self, config: FeatureConfig) -> list[Any]:
+        """Return what the feature counts in each cell."""
         self._count_shards()
-        return (self._parts or {})[counting_key(config, learner)]
+        return (self._parts or {})[counting_key(config)]
 
     def _count_shards(self, on_shard: OnStep = ignore) -> None:
         """Count every shard once, for all features; shards are added in their order."""
         if self._parts is not None:
             return
-        counters = dict(_counters(self._cells.configs))
+        counters = counting(self._cells.configs)
         merging = {
-            key: [Merging[Any](self._merge_of(config, _counter(config))) for _ in self._of_cells]
-            for key, config in counters.items()
+            key: [Merging[Any](self._merge_of(config)) for _ in self._of_cells] for key, config in counters.items()
         }
         for cells in self._counts(list(counters.values()), on_shard) if counters else ():
             for cell, parts in cells.items():
@@ -253,12 +247,12 @@ class CrossFitting:
         self._parts = {key: [of_cell.total() for of_cell in of_cells] for key, of_cells in merging.items()}
 
     def _counts(self, configs: Sequence[FeatureConfig], on_shard: OnStep) -> Iterator[dict[int, list[Any]]]:
-        """What the features count in the cells of each shard."""
+        """Yield what the features count in the cells of each shard."""
         if self._is_whole:
             for cell, shard in self._cells.of(0):
                 if len(self.folds) == 1:  # its columns are read from it later
                     self._held[cell] = shard
-                yield {cell: _count(configs, shard)}
+                yield {cell: [counted(config, shard) for config in configs]}
             return
         counts = self._engine.map(partial(_count_cells, self._cells, configs), range(len(self._shards)))
         for done, cells in enumerate(counts, start=1):
@@ -266,30 +260,30 @@ class CrossFitting:
             return_freed_memory()
             on_shard(done, len(self._shards))
 
-    def _merge_of(self, config: FeatureConfig, learner: Counted) -> Any:
-        """What makes one part of two; disk holds what would take much memory for all features and folds together."""
-        return merge_of(config, learner) if self._is_whole else _merge(config, learner)
+    @property
+    def _in_memory(self) -> int | None:  # disk holds what would take much memory for all features and folds together
+        return None if self._is_whole else IN_MEMORY
+
+    def _merge_of(self, config: FeatureConfig) -> Callable[[Any, Any], Any]:
+        return merge_of(config, in_memory=self._in_memory)
 
     def _shard(self, fold: int, folds: IntArray) -> Shard:
-        """The groups in memory of a fold of a choice; `folds`: that of each group."""
+        """Return the groups in memory of a fold of a choice; `folds`: that of each group."""
         if len(self.folds) == 1:
             (cell,) = np.flatnonzero(self._of_cells[:, 0] == fold).tolist()
             if cell in self._held:
                 return self._held[cell]
-        members = select(self._shards[0], np.flatnonzero(folds == fold))
-        lexicon = self._cells.lexicon or Lexicon()
-        return Shard(members, reading(self._cells.configs, members.candidates, self._encoder, lexicon))
+        members = self._shards[0].select(np.flatnonzero(folds == fold))
+        return read_shard(self._cells.configs, members, self._encoder)
 
     def _empty(self, config: FeatureConfig) -> Shard:
-        """No groups: without a single trace, nothing is left to learn from."""
-        nothing = select(self._shards[0], NOTHING)
-        return Shard(nothing, reading([config], nothing.candidates, self._encoder, self._cells.lexicon or Lexicon()))
+        """Return no groups: without a single trace, nothing is left to learn from."""
+        return read_shard([config], self._shards[0].select(NOTHING), self._encoder)
 
     def _unlearned(self, groups: Groups) -> FloatArray:
-        """Phi of all groups in memory, filled where features learn nothing; every text is encoded once."""
+        """Return phi of all groups in memory, filled where features learn nothing; every text is encoded once."""
         if self._plain is None:
-            context = reading(self._configs, groups.candidates, self._encoder, self._cells.lexicon or Lexicon())
-            self._plain = plain_columns(self._configs, groups, context)
+            self._plain = plain_columns(self._configs, read_shard(self._configs, groups, self._encoder))
         return self._plain
 
 
@@ -307,11 +301,12 @@ class CrossFit:
         return_freed_memory()
         candidates, configs, lexicon = groups.candidates, self.features.configs, Lexicon()
         encoder, of_group = self.encoder.apart(), self.folds.of_groups(candidates)
-        phi = plain_columns(configs, groups, reading(configs, candidates, encoder, lexicon))  # every text once
+        # every text is encoded once, before the folds
+        phi = plain_columns(configs, Shard(groups, reading(configs, candidates, encoder, lexicon)))
         learning = [config for config in configs if FEATURES[config.name].learner]
         for fold in np.unique(of_group).tolist() if learning else ():
             rows, members = np.repeat(of_group == fold, np.diff(groups.offsets)), np.flatnonzero(of_group == fold)
-            some = select(groups, members).candidates
+            some = groups.select(members).candidates
             own = reading(learning, some, encoder, lexicon)
             for place, (stored, by) in self.states[fold].items():
                 state, config = stored.read(), configs[place]  # what it holds is held by one column at a time
@@ -346,155 +341,40 @@ def fit_features(
     return CrossFitting(configs, Whole(groups), encoder).fitted(on_fold=on_fold)
 
 
-def fit_states_of(
-    configs: Sequence[FeatureConfig], shards: Shards, encoder: Encoder, engine: Engine = IN_PROCESS
-) -> tuple[State | None, ...]:
-    """Fit the features on the groups of all shards; None for one that learns nothing."""
-    if isinstance(shards, Whole):
-        return fit_states(configs, shards.groups, encoder)
-    refuse_plain_fits(configs)
-    counters, states = dict(_counters(configs)), list[State | None]()
-    merging = {key: Merging[Any](_merge(config, _counter(config))) for key, config in counters.items()}
-    count = partial(_count_shard, tuple(counters.values()), shards, encoder)
-    for parts in engine.map(count, range(len(shards))) if counters else ():
-        for key, part in zip(counters, parts, strict=True):
-            merging[key].add(part)
-    for config in configs:
-        learner = FEATURES[config.name].learner
-        if isinstance(learner, Counted):
-            states.append(state_of(config, merging[counting_key(config, learner)].total()))
-        elif learner is not None:
-            states.append(state_of(config, _Read(config, shards, encoder), Context(encoder)))
-        else:
-            states.append(None)
-    return tuple(states)
-
-
-def _count_shard(configs: Sequence[FeatureConfig], shards: Shards, encoder: Encoder, number: int) -> list[Any]:
-    groups, own = shards[number], encoder.apart() if isinstance(encoder, CachedEncoder) else encoder
-    return _count(configs, Shard(groups, reading(configs, groups.candidates, own, Lexicon())))
-
-
-def plain_columns(configs: Sequence[FeatureConfig], groups: Groups, context: Context) -> FloatArray:
+def plain_columns(configs: Sequence[FeatureConfig], shard: Shard) -> FloatArray:
     """Return phi with the columns of the features that learn nothing; the others are not filled."""
-    phi = np.empty((len(groups.labels), len(configs)))
+    phi = np.empty((len(shard.groups.labels), len(configs)))
     for place, config in enumerate(configs):
         if FEATURES[config.name].learner is None:
-            phi[:, place] = column_of(config, groups.candidates, None, context)
+            phi[:, place] = column_of(config, shard.groups.candidates, None, shard.context)
     return phi
 
 
 def encoded_texts(candidates: Candidates) -> list[str]:
     """Return the texts that an encoder may learn from: queries, and what the candidates are described by."""
-    documents = [source for source, role in FEATURES[f"{candidates.kind}.rel"].encodes if role == "document"]
-    return [*candidates.query_texts, *(text for source in documents for text in source(candidates, None).texts)]
+    return [*candidates.query_texts, *documents(candidates).texts]
 
 
 def fitted_encoder(name: str, shards: Shards, engine: Engine = IN_PROCESS) -> CachedEncoder:
     """Return the encoder of that name, after it has seen the texts of all shards, if it learns from texts."""
     if isinstance(shards, Whole):
         return CachedEncoder.fitted(name, encoded_texts(shards.groups.candidates))
-    kind, unfitted = encoder_kind(name), CachedEncoder.fitted(name, ())
-    if not unfitted.state:
-        return unfitted
-    if not isinstance(kind, CountingKind):
-        raise UsageError(f"the encoder {name} learns from all texts in memory: name another one, or write an .npz")
-    return CachedEncoder.of(kind.fitted_to(engine.map(partial(_counted_texts, name, shards), range(len(shards)))))
-
-
-def refuse_plain_fits(configs: Sequence[FeatureConfig]) -> None:
-    """Raise for a feature whose parts do not add up."""
-    for config in configs:
-        if isinstance(FEATURES[config.name].learner, InMemory):
-            raise UsageError(
-                f"the feature {config.name} learns with a plain fit, which needs all samples in memory: leave it out, "
-                "make it a counted one, or write an .npz"
-            )
-
-
-def states_without_each(
-    config: FeatureConfig, learner: Counted, parts: Sequence[Any], *, in_memory: int | None = None
-) -> Iterator[State]:
-    """Yield the state that the feature makes of the other parts, for each part, then that of all.
-
-    `in_memory`: see `parts_without_each`.
-    """
-    if learner.merge is merged:
-        without_each = parts_without_each(alike(config.name, parts), in_memory=in_memory)
-    else:
-        without_each = merges_without_each(parts, merge_of(config, learner))
-    return (state_of(config, part) for part in without_each)
+    return CachedEncoder.fitted_to(name, partial(_texts_of, shards), range(len(shards)), engine)
 
 
 def _by(by: By, config: FeatureConfig, candidates: Candidates, rest: State) -> FloatArray:
-    """The column of candidates of queries that were left out, from what is known without them."""
-    return checked(config, by, by(candidates, rest), candidates)
+    """Return the column of candidates of queries that were left out, from what is known without them."""
+    return finite(config, by, by(candidates, rest), (int(candidates.offsets[-1]),))
 
 
 def _trace_keys(shards: Shards, number: int) -> Hashes:
     return hashed(shards[number].candidates.trace_ids)
 
 
-def _counters(configs: Sequence[FeatureConfig]) -> Iterator[tuple[object, FeatureConfig]]:
-    """The features that count, by what those share that count alike."""
-    for config in reversed(configs):  # the first of them stays
-        learner = FEATURES[config.name].learner
-        if isinstance(learner, Counted):
-            yield counting_key(config, learner), config
-
-
-def _counter(config: FeatureConfig) -> Counted:
-    """How the feature counts."""
-    learner = FEATURES[config.name].learner
-    if not isinstance(learner, Counted):
-        raise TypeError(f"the feature {config.name} does not count")
-    return learner
-
-
-def _count(configs: Sequence[FeatureConfig], shard: Shard) -> list[Any]:
-    return [counted(config, _counter(config), shard) for config in configs]
-
-
 def _count_cells(cells: Cells, configs: Sequence[FeatureConfig], number: int) -> dict[int, list[Any]]:
-    """What each feature counts in each cell of a shard."""
-    return {cell: _count(configs, shard) for cell, shard in cells.of(number)}
+    """Return what each feature counts in each cell of a shard."""
+    return {cell: [counted(config, shard) for config in configs] for cell, shard in cells.of(number)}
 
 
-def _counted_texts(name: str, shards: Shards, number: int) -> Any:
-    """What the encoder counts in the texts of a shard."""
-    kind = encoder_kind(name)
-    return kind.count_texts(encoded_texts(shards[number].candidates)) if isinstance(kind, CountingKind) else None
-
-
-def _merge(config: FeatureConfig, learner: Counted) -> Any:
-    return partial(_merged, config.name) if learner.merge is merged else merge_of(config, learner)
-
-
-def _merged(name: str, left: Part, right: Part) -> Part:
-    return all_merged(alike(name, [left, right]), in_memory=IN_MEMORY)
-
-
-@dataclass(frozen=True, slots=True)
-class _Read(Sequence[Shard]):
-    """The groups of each shard, read anew whenever a pass comes to it, with the context that a feature needs."""
-
-    config: FeatureConfig
-    shards: Shards
-    encoder: Encoder
-    lexicon: Lexicon | None = None  # of groups in memory
-
-    def __len__(self) -> int:
-        return len(self.shards)
-
-    @overload
-    def __getitem__(self, index: int) -> Shard: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Shard]: ...
-    def __getitem__(self, index: int | slice) -> Shard | Sequence[Shard]:
-        """Return the groups of a shard."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(len(self))[index]]
-        groups, encoder = self.shards[index], self.encoder
-        if self.lexicon is None and isinstance(encoder, CachedEncoder):
-            encoder = encoder.apart()
-        return Shard(groups, reading([self.config], groups.candidates, encoder, self.lexicon or Lexicon()))
+def _texts_of(shards: Shards, number: int) -> list[str]:
+    return encoded_texts(shards[number].candidates)

@@ -1,38 +1,134 @@
-"""The score that needs no training as one column: what public catalogues taught, beside what a log teaches."""
+"""Columns that mean the same in any catalogue: how near a tool's own texts come to the best of its list.
+
+A score of BM25 or a cosine is large in one catalogue and small in another. Divided by the largest of the list
+(`beside_best`) it says the same among 2 candidates and among 2,000. A cosine below LEAST is chance, and stays small
+where nothing of a short list is like the query. None of these columns reads a label.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from dataclasses import replace
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, State
-from ltr.data.candidates import Candidates
-from ltr.data.distinct_tools import ToolList
-from ltr.data.groups import Groups
-from ltr.encoders.hashed_ngrams import COUNTED
-from ltr.features.character_ngrams import character_overlap, count_tool_grams, gram_state, tool_grams
-from ltr.features.clauses import query_clauses
-from ltr.features.feature_context import Context
-from ltr.features.near_best import LEAST, beside_best, count_descriptions, description_words
-from ltr.features.plain_tool_text import distinct_tools
-from ltr.features.precomputed_tables import all_extended
-from ltr.features.registry import Finish, feature
-from ltr.features.state_learners import Counted
-from ltr.features.text_tables import names_table
-from ltr.features.tool_prototypes import clause_products, query_products, text_vectors
-from ltr.features.tool_word_overlap import (
+from ltr.arrays import FloatArray, IntArray, State, lengths_of, texts_of
+from ltr.encoders import HashEncoder
+from ltr.features.letters import TOOL_GRAMS, character_overlap, count_tool_grams, gram_state, tool_grams
+from ltr.features.presets import ZeroShotWeights
+from ltr.features.protocol import Context, Counted, Finish, feature
+from ltr.features.tables import names_table
+from ltr.features.texts import distinct_tools, plain_texts, query_clauses
+from ltr.features.vectors import clause_products, query_products, text_vectors
+from ltr.features.words import (
+    WordTable,
     bm25_of_rows,
+    bm25_table,
     count_texts,
+    count_words,
     frequencies_state,
     frequencies_type,
     name_match,
     tool_names,
 )
-from ltr.features.zero_shot_weights import weights_of
-from ltr.files.learned_state_types import Json, Record, learns
-from ltr.files.mergeable_tables import Part, texts_of
+from ltr.samples import Candidates, Groups, ToolList, tools_of_rows
+from ltr.states import Json, Record, learns
+from ltr.tables import Part
+
+LEAST = 0.1  # of a best cosine
+
+
+def beside_best(values: FloatArray, offsets: IntArray, least: float = 0.0) -> FloatArray:
+    """Return the values divided by the largest of their list, or by the least that counts; 0 where neither is above 0.
+
+    >>> beside_best(np.array([1.0, 4.0, -1.0, 0.0]), np.array([0, 2, 4]))
+    array([0.25, 1.  , 0.  , 0.  ])
+    >>> beside_best(np.array([0.05, 0.02]), np.array([0, 2]), LEAST)
+    array([0.5, 0.2])
+    """
+    best = np.maximum(np.maximum.reduceat(values, offsets[:-1]), least).repeat(lengths_of(offsets))
+    return np.divide(values, best, out=np.zeros(len(values)), where=best > 0)
+
+
+def column_beside_best(raw: FloatArray, offsets: IntArray, state: State | None) -> FloatArray:
+    """Return the one column of numbers, each divided by the largest of its list."""
+    return beside_best(raw[:, 0], offsets)
+
+
+def cosine_beside_best(raw: FloatArray, offsets: IntArray, state: State | None) -> FloatArray:
+    """Return the same of a column of cosines."""
+    return beside_best(raw[:, 0], offsets, LEAST)
+
+
+def described(tools: ToolList) -> tuple[str, ...]:
+    """Return all that is known of each tool: its name, description and inputs."""
+    texts = zip(plain_texts(tools), tools.texts, strict=True)
+    return tuple(f"{plain} {text.inputs}" if text.inputs else plain for plain, text in texts)
+
+
+def count_descriptions(groups: Groups, context: Context) -> Part:
+    """Count the words of each distinct tool, its inputs included."""
+    return count_words(described(context.shared(tools_of_rows, groups.candidates)[0]), context)
+
+
+def description_words(tools: ToolList, state: State, context: Context) -> WordTable:
+    """Prepare what each word of name, description and inputs adds."""
+    return bm25_table(described(tools), state, context)
+
+
+@feature(
+    "tool.near_words",
+    "rel",
+    fit=Counted(count_descriptions, frequencies_state),
+    prepare=description_words,
+    title="words shared, beside the best",
+    finish=Finish(column_beside_best),
+)
+def near_words(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """BM25 of the query's words against name, description and inputs, divided by the largest of the list."""
+    return bm25_of_rows(candidates, context)
+
+
+@feature(
+    "tool.near_letters",
+    "rel",
+    fit=TOOL_GRAMS,
+    prepare=tool_grams,
+    title="letters shared, beside the best",
+    finish=Finish(cosine_beside_best),
+)
+def near_letters(candidates: Candidates, state: State, context: Context) -> FloatArray:
+    """tool.char divided by the largest of the list, or by .1."""
+    return character_overlap(candidates, state, context)
+
+
+@feature(
+    "tool.near_text",
+    "rel",
+    prepare=text_vectors,
+    queries=query_clauses,
+    documents=distinct_tools,
+    title="like its text, beside the best",
+    finish=Finish(cosine_beside_best),
+)
+def near_text(candidates: Candidates, state: None, context: Context) -> FloatArray:
+    """cos(e(query), e(text)) divided by the largest of the list, or by .1."""
+    return query_products(candidates, context)
+
+
+@feature(
+    "tool.near_clause",
+    "rel",
+    prepare=text_vectors,
+    queries=query_clauses,
+    documents=distinct_tools,
+    title="part is like its text, beside the best",
+    finish=Finish(cosine_beside_best),
+)
+def near_clause(candidates: Candidates, state: None, context: Context) -> FloatArray:
+    """tool.clause divided by the largest of the list, or by .1."""
+    return clause_products(candidates, context)
+
 
 Weight = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
 PARTS = ("tool.near_words", "tool.near_letters", "tool.name", "tool.near_text", "tool.near_clause")
@@ -55,7 +151,7 @@ def count_tools(groups: Groups, context: Context) -> Part:
     Record(
         weights=Json(dict[str, Weight]),
         words=frequencies_type("words"),
-        letters=COUNTED,
+        letters=HashEncoder.state_type,
         names=frequencies_type("name words"),
     )
 )
@@ -63,7 +159,7 @@ def zero_shot_state(part: Part) -> State:
     """Return how rare words and letters are, and the weights that ship for the encoder."""
     (encoder,) = texts_of(part["encoder"].facts["name"])
     return {
-        "weights": dict(weights_of(encoder)),
+        "weights": dict(ZeroShotWeights.of(encoder)),
         "words": frequencies_state(_of(part, "words")),
         "letters": gram_state(_of(part, "letters")),
         "names": frequencies_state(_of(part, "names")),
@@ -75,24 +171,13 @@ def _of(part: Part, what: str) -> Part:
     return {name.removeprefix(f"{what} "): table for name, table in part.items() if name.startswith(f"{what} ")}
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedParts:
-    """What each of PARTS reads of the tools."""
-
-    tables: tuple[Any, ...]
-
-    def extended(self, more: Self) -> Self:
-        """Return these tools, then those that came later."""
-        return replace(self, tables=all_extended(self.tables, more.tables))
-
-
-def prepared_parts(tools: ToolList, state: State, context: Context) -> PreparedParts:
-    """Prepare the tools for each part."""
+def prepared_parts(tools: ToolList, state: State, context: Context) -> tuple[Any, ...]:
+    """Prepare the tools for each of PARTS; the last two share their vectors."""
     words = description_words(tools, state["words"], context)
     letters = tool_grams(tools, state["letters"], context)
     names = tool_names(tools, state["names"], context)
     has_vectors = any(state["weights"].get(part) for part in PARTS[3:])
-    return PreparedParts((words, letters, names, text_vectors(tools, None, context) if has_vectors else None))
+    return words, letters, names, text_vectors(tools, None, context) if has_vectors else None
 
 
 def weighted(raw: FloatArray, offsets: IntArray, state: State) -> FloatArray:
@@ -117,10 +202,7 @@ def weighted(raw: FloatArray, offsets: IntArray, state: State) -> FloatArray:
 )
 def zero_shot(candidates: Candidates, state: State, context: Context) -> FloatArray:
     """Sum of near_words, near_letters, name, near_text and near_clause, by weights from public catalogues."""
-    words, letters, names, vectors = context.prepared(PreparedParts).tables
-    of_words, of_letters, of_names, of_vectors = (
-        replace(context, table=table) for table in (words, letters, names, vectors)
-    )
+    of_words, of_letters, of_names, of_vectors = (replace(context, table=table) for table in context.prepared(tuple))
     weights, raw = state["weights"], np.zeros((int(candidates.offsets[-1]), len(PARTS)))
     raw[:, 0] = bm25_of_rows(candidates, of_words)
     raw[:, 1] = character_overlap(candidates, state["letters"], of_letters)

@@ -12,8 +12,8 @@ import numpy as np
 
 from ltr.arrays import Array
 from ltr.errors import FileError
-from ltr.files.path_arguments import AnyPath, shown
 from ltr.files.reading import regular_file
+from ltr.paths import AnyPath, shown
 
 MAGIC = b"\x93NUMPY\x01\x00"
 LONGEST_HEADER = 1 << 12
@@ -38,7 +38,7 @@ DAMAGES = (
 
 def write_arrays(path: AnyPath, arrays: Mapping[str, Array]) -> None:
     """Write the arrays under their names, uncompressed, complete or not at all; equal arrays give equal bytes."""
-    from ltr.files.atomic_write import atomic_file  # who only reads does not need it
+    from ltr.files.atomic import atomic_file  # who only reads does not need it
 
     with atomic_file(path) as sink, zipfile.ZipFile(sink, "w") as package:
         for name, array in arrays.items():
@@ -47,7 +47,7 @@ def write_arrays(path: AnyPath, arrays: Mapping[str, Array]) -> None:
 
 
 def read_arrays(path: AnyPath, *, limit: int, names: Collection[str] | None = None) -> dict[str, Array]:
-    """The arrays of a file, of at most `limit` bytes together; only those of these `names`, if any are given.
+    """Return the arrays of a file, of at most `limit` bytes together; only those of these `names`, if any are given.
 
     Anything but plain numbers is refused. No array may be larger than the file, so a false size in a header
     allocates no memory.

@@ -9,18 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import IntArray, code_sums
-from ltr.data.candidates import Candidates, key_order
-from ltr.data.groups import Groups
-from ltr.data.json_decode_errors import FAILURES
-from ltr.data.value_excerpts import excerpt
 from ltr.errors import FileError, SampleError, UsageError, suggestion
-from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.ranking import Ties, order, rank
-from ltr.evaluation.sums import AddsUp
-from ltr.files.content_digests import ContentDigest
-from ltr.files.path_arguments import STDIN, shown
-from ltr.files.reading import read_lines
-from ltr.storage.evaluation_records import PartRecord
+from ltr.evaluation import Evaluation, Ties, order, rank
+from ltr.files import ContentDigest, read_lines
+from ltr.jsonl import FAILURES, excerpt
+from ltr.paths import STDIN, shown
+from ltr.records.metrics import PartRecord
+from ltr.samples import Candidates, Groups
+from ltr.sums import AddsUp
 
 ABSENT = ""
 AnyCodes = npt.NDArray[np.signedinteger[Any]]  # a byte each where there are few values
@@ -57,7 +53,7 @@ def break_down(groups: Groups, field: str) -> Breakdown:
     does not keep are read from the files again.
     """
     candidates = groups.candidates
-    by_label = rank(groups.labels, groups.offsets, keys=key_order(candidates))
+    by_label = rank(groups.labels, groups.offsets, keys=candidates.key_order())
     right_rows = order(by_label, Ties.EXPECTED)[groups.offsets[:-1]]
     columns = {
         "trace_id": [candidates.trace_ids[code] for code in candidates.traces.tolist()],

@@ -5,29 +5,47 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.data.candidates import Past
-from ltr.data.groups import Groups
 from ltr.errors import UsageError
-from ltr.evaluation.baselines import BEST_FEATURE
-from ltr.evaluation.best_single_feature import BestFeature
-from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.candidate_probabilities import CandidateProbabilities, candidate_probabilities
-from ltr.evaluation.metrics.classification_counts import AnyCandidates, CandidateCounts
-from ltr.evaluation.metrics.presets import PresetName
-from ltr.evaluation.metrics.ranking_measures import MRR, TOP1
-from ltr.evaluation.none_of_these_measures import NoneMeasures
-from ltr.evaluation.ranking import Ranking, Ties
-from ltr.evaluation.sums import AddsUp
+from ltr.evaluation import (
+    MRR,
+    TOP1,
+    Baseline,
+    BestFeature,
+    Curve,
+    Evaluation,
+    NoneMeasures,
+    PresetName,
+    Ranking,
+    Rules,
+    Ties,
+    first_choice_curve,
+)
+from ltr.records.metrics import FoldsRecord, MetricsRecord, ToolRecord
 from ltr.results.breakdown import Breakdown
-from ltr.results.fold_results import CrossValidation
-from ltr.results.prompt import PromptSums
-from ltr.results.queries import Examples, Explained
-from ltr.results.tools import ToolCounts
+from ltr.results.queries import Examples, Explained, digest_of, hash_texts
+from ltr.results.tools import PromptSums, ToolCounts, tool_counts, tool_records
+from ltr.samples import Groups, Past
 from ltr.steps import Told
-from ltr.storage.evaluation_records import MetricsRecord
+from ltr.sums import AddsUp
+
+Means = Mapping[str, float | None]  # by metric; None: no query could be scored
+
+
+@dataclass(frozen=True, slots=True)
+class CrossValidation:
+    """What folds say of a config."""
+
+    l2s: tuple[float, ...]
+    values: FloatArray  # (l2s, folds): the metric, greater is better
+    l2: float  # the chosen one: all else is of it
+    each: tuple[Means, ...]  # of the groups of each fold
+    pooled: Means  # of every group that was left out once
+    rules: Rules
+    num_groups: int
+    earlier: int  # of them, by time: those no later than the newest group their fold learns from
+    past: Past | None = None  # what came before each group, as the model was told
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +122,7 @@ class Evaluated(AddsUp):
             self,
             baselines=everywhere,
             best_baseline=self.best_baseline if self.best_baseline in everywhere else None,
-            best_feature=self.best_feature if BEST_FEATURE in everywhere else None,
+            best_feature=self.best_feature if Baseline.BEST_FEATURE in everywhere else None,
             extremes=self.extremes if self.evaluation.num_tied else {},
             summary=None,
             folds=None,
@@ -115,10 +133,9 @@ class Evaluated(AddsUp):
         """Return what is kept of a shard among many: columns of its queries, and nothing of its candidates."""
         evaluation, ends = self.evaluation, (Ties.WORST.value, Ties.BEST.value)
         if evaluation.counted is None:
-            counted = CandidateCounts.of(_probabilities(self.whole, evaluation))
-            evaluation = replace(evaluation, counted=counted)
+            evaluation = evaluation.with_counts(self.ranking, self.groups.labels)
         is_expected = evaluation.rules.ties is Ties.EXPECTED  # without a tie both ends are the ranking itself
-        compared = (self.best_baseline, BEST_FEATURE)
+        compared = (self.best_baseline, Baseline.BEST_FEATURE)
         return replace(
             self,
             evaluation=evaluation,
@@ -138,6 +155,24 @@ class Evaluated(AddsUp):
     def with_record(self, **changes: Any) -> "Evaluated":
         """Return the evaluation with fields of its record changed."""
         return replace(self, summary=msgspec.structs.replace(self.record, **changes))
+
+    def with_folds(self, folds: CrossValidation | None) -> "Evaluated":
+        """Return the evaluation beside what folds say."""
+        if folds is None:
+            return self
+        record = FoldsRecord(dict(folds.pooled), [dict(means) for means in folds.each], folds.past)
+        return replace(self.with_record(folds=record), folds=folds)
+
+    def without_texts(self) -> "Evaluated":
+        """Return the evaluation with a hash for each query, in its groups and in its warnings."""
+        if self.ranked is None:
+            return self
+        groups, candidates = self.groups, self.groups.candidates
+        hashed = replace(candidates, query_texts=tuple(map(digest_of, candidates.query_texts)))
+        hidden = replace(self, ranked=replace(self.ranked, groups=replace(groups, candidates=hashed)))
+        if self.summary is None:
+            return hidden
+        return hidden.with_record(warnings=hash_texts(self.warnings, candidates.query_texts))
 
     @property
     def none(self) -> NoneMeasures | None:
@@ -176,11 +211,25 @@ class Evaluated(AddsUp):
         """The same where two results rest on the same data."""
         return f"{self.digest & ((1 << 64) - 1):016x}"
 
-    def candidates(self) -> AnyCandidates:
-        """Return what measures over candidates count."""
-        if self.ranked is None and self.evaluation.counted is not None:
-            return self.evaluation.counted
-        return _probabilities(self.whole, self.evaluation)
+    def curves(self) -> dict[str, Curve]:
+        """Return the metrics that are no number, each as named columns; the first choice's reliability in any case."""
+        counted = self.evaluation.counted if self.ranked is None else None
+        candidates = counted or self.evaluation.candidates(self.ranking, self.groups.labels)
+        curves = self.evaluation.curves | {"reliability_first": first_choice_curve(candidates)}
+        if self.prompt and self.prompt.queries:
+            curves[PromptSums.CURVE] = self.prompt.curve()
+        for told in self.of_steps.values():
+            curves |= told.curves()
+        return curves
+
+    def by_tool(self) -> list[ToolRecord]:
+        """Return a record for each tool that was right or stood first, the most often right first.
+
+        A right tool is found where it stands first, no wrong one level with it; it is mistaken for the tool that
+        stands first where that one is wrong, equal scores in the order of their names. Graphs have none: their ids
+        name nothing.
+        """
+        return tool_records(self.tools if self.ranked is None or self.tools else tool_counts(self))
 
     @property
     def is_seen(self) -> bool:
@@ -192,10 +241,3 @@ class Evaluated(AddsUp):
         means, number = self.evaluation.means, self.evaluation.num_queries
         values = ", ".join(f"{name} {value:.3f}" for name in (TOP1, MRR) if (value := means[name]) is not None)
         return f"{values or 'nothing measured'}, {number:,} queries"
-
-
-def _probabilities(ranked: Ranked, evaluation: Evaluation) -> CandidateProbabilities:
-    """Return the candidates of the queries that count, each with its probability, and whether it is right."""
-    is_counted, rules = ~np.isnan(evaluation.values[TOP1]), evaluation.rules
-    is_right = ranked.groups.labels >= rules.rel_threshold
-    return candidate_probabilities(ranked.ranking, is_right, is_counted, rules.threshold, rules.probability)

@@ -2,26 +2,22 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from ltr.arrays import LARGEST, BoolArray, FloatArray, IntArray
-from ltr.data.candidates import candidate_text
-from ltr.evaluation.metrics.candidate_probabilities import Probability, candidate_probabilities
-from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
-from ltr.evaluation.ranking import Ranking, order
-from ltr.serving.router import Router
-from ltr.storage.evaluation_records import CandidateRecord, ExampleRecord, ExplainedRecord, QueryRecord
-from ltr.training.softmax import softmax
+from ltr.evaluation import MRR, TOP1, TOP3, Probability, Ranking, candidate_probabilities, order
+from ltr.records.metrics import RESCUED, WRONG, CandidateRecord, ExampleRecord, ExplainedRecord, QueryRecord
+from ltr.serving import Router
+from ltr.training import softmax
 
 if TYPE_CHECKING:
     from ltr.results.evaluated import Evaluated
 
 LISTED = 3  # candidates of a query that its record names
-WRONG, RESCUED = "wrong", "rescued"
 MOST_EACH = 10  # queries of each kind
 MOST_EXPLAINED = 3  # of shards that are not kept in memory
 MOST_CANDIDATES = 20  # of a query: the first, the right one, and the one that the best baseline chooses
@@ -177,7 +173,7 @@ def _explained(
 
     def side(role: str, row: int) -> Side:
         contributions = router.named_contributions(shard.phi[row]) if row >= 0 else {}
-        return Side(role, candidate_text(candidates, row), contributions)
+        return Side(role, candidates.text(row), contributions)
 
     first = tuple(
         Explanation(
@@ -279,7 +275,7 @@ def _example(
         features=[router.names[column] for column in columns],
         candidates=[
             CandidateRecord(
-                candidate=candidate_text(candidates, row)[:LONGEST_NAME],
+                candidate=candidates.text(row)[:LONGEST_NAME],
                 label=float(evaluated.groups.labels[row]),
                 is_right=bool(_is_right(evaluated, np.array([row]))[0]),
                 probability=float(probability[row]),
@@ -310,19 +306,6 @@ def digest_of(text: str) -> str:
     'text:35c3c89a21312dc9'
     """
     return f"text:{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
-
-
-def without_texts(measured: "Evaluated") -> "Evaluated":
-    """Return the evaluation with a hash for each query, in its groups and in its warnings."""
-    if measured.ranked is None:
-        return measured
-    groups, candidates = measured.groups, measured.groups.candidates
-    hashed = replace(candidates, query_texts=tuple(map(digest_of, candidates.query_texts)))
-    ranked = replace(measured.ranked, groups=replace(groups, candidates=hashed))
-    hidden = replace(measured, ranked=ranked)
-    if measured.summary is None:
-        return hidden
-    return hidden.with_record(warnings=hash_texts(measured.warnings, candidates.query_texts))
 
 
 def hash_texts(warnings: Iterable[str], texts: Iterable[str]) -> list[str]:

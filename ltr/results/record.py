@@ -1,56 +1,34 @@
 """What is written of an evaluation, and shown: metrics.json, the same as one flat record, and curves."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
-from ltr.evaluation.baselines import BEST_FEATURE, baseline_title
-from ltr.evaluation.bootstrap import (
-    LEVEL,
-    RESAMPLES,
+from ltr.evaluation import (
+    CATALOGUE,
+    MRR,
+    TOP1,
+    TOP3,
+    Baseline,
+    Evaluation,
     Interval,
     bootstrap_difference,
     intervals,
     resampled_units,
 )
-from ltr.evaluation.evaluate import Evaluation
-from ltr.evaluation.metrics.ranking_measures import MRR, TOP1, TOP3
-from ltr.evaluation.metrics.registry import Curve, Drawn, is_served, named, on_catalogue
-from ltr.results.breakdown import Breakdown, part_means
-from ltr.results.evaluated import Evaluated
-from ltr.results.fold_results import CrossValidation
-from ltr.results.prompt import PROMPT
-from ltr.storage.evaluation_records import (
+from ltr.records.metrics import (
     METRICS_FORMAT,
     METRICS_VERSION,
     BreakdownRecord,
     CountsRecord,
-    FoldsRecord,
     IntervalRecord,
     MetricsRecord,
     RangeRecord,
     RulesRecord,
 )
-from ltr.storage.record_reader import Json
-
-OVER_BEST = "over_best_baseline"  # how much greater Top-1 is than that of the best ranking without training
-NAMED = "metric:"  # before a metric in the flat view whose name is that of a field there
-FLAT_RULES = [
-    "split",
-    "ties",
-    "gain",
-    "preset",
-    "rel_threshold",
-    "threshold",
-    "max_grade",
-    "probability",
-    "no_relevant",
-]
-FLAT_COUNTS = (
-    *("num_groups", "num_candidates", "candidates_median", "candidates_least", "candidates_most", "num_drawn"),
-    *("num_tied", "num_no_relevant", "num_none", "num_one_candidate"),
-)
+from ltr.results.breakdown import Breakdown, part_means
+from ltr.results.evaluated import Evaluated
 
 
 def finished(measured: Evaluated, seed: int) -> Evaluated:
@@ -61,7 +39,7 @@ def finished(measured: Evaluated, seed: int) -> Evaluated:
     evaluation, traces = measured.evaluation, measured.traces
     clusters, ends = resampled_units(traces), dict[str, Interval]()
     for of_catalogue in (False, True):
-        some = {name: values for name, values in evaluation.values.items() if is_served(name) == of_catalogue}
+        some = {name: values for name, values in evaluation.values.items() if name.endswith(CATALOGUE) == of_catalogue}
         ends |= intervals(replace(evaluation, values=some), clusters, seed=seed)
     ours, counted = evaluation.values[TOP1], ~np.isnan(evaluation.values[TOP1])
 
@@ -81,24 +59,16 @@ def finished(measured: Evaluated, seed: int) -> Evaluated:
         best_baseline=measured.best_baseline,
         over_best_baseline=lead(measured.best_baseline),
         best_feature=measured.best_feature,
-        over_best_feature=lead(BEST_FEATURE),
+        over_best_feature=lead(Baseline.BEST_FEATURE),
         left_out=dict(measured.left_out),
         ranges=_ranges(measured),
         breakdown=_parts(measured, measured.breakdown),
-        answers=_parts(measured, measured.answers, (TOP1, MRR, on_catalogue(TOP1), on_catalogue(MRR))),
+        answers=_parts(measured, measured.answers, (TOP1, MRR, TOP1 + CATALOGUE, MRR + CATALOGUE)),
         with_labels=None if measured.with_labels is None else measured.with_labels.means,
         error_bounds=evaluation.error_bounds,
         warnings=list(_nothing_right(evaluation)),
     )
     return replace(measured, summary=record)
-
-
-def with_folds(measured: Evaluated, folds: CrossValidation | None) -> Evaluated:
-    """Return the evaluation beside what folds say."""
-    if folds is None:
-        return measured
-    record = FoldsRecord(dict(folds.pooled), [dict(means) for means in folds.each], folds.past)
-    return replace(measured.with_record(folds=record), folds=folds)
 
 
 def _nothing_right(evaluation: Evaluation) -> Iterator[str]:
@@ -108,17 +78,11 @@ def _nothing_right(evaluation: Evaluation) -> Iterator[str]:
         yield f"no query has a candidate with a label of {least} or more, so none is right; lower --rel-threshold"
 
 
-def leads(record: MetricsRecord) -> dict[str, IntervalRecord]:
-    """Return how much greater Top-1 is than that of the best baseline, first, and of the best single column."""
-    by_name = {record.best_baseline: record.over_best_baseline, BEST_FEATURE: record.over_best_feature}
-    return {name: lead for name, lead in by_name.items() if name is not None and lead is not None}
-
-
 def outdone_warnings(record: MetricsRecord) -> Iterator[str]:
     """Warn of a baseline that puts the right candidate first more often than the model, beyond chance."""
-    for name, lead in leads(record).items():
+    for name, lead in record.leads.items():
         if lead.high is not None and lead.high < 0:
-            title = baseline_title(name, record.best_feature)
+            title = Baseline.title(name, record.best_feature)
             yield f"{title} alone is better than this model: top-1 over it is {lead.mean:+.3f}"
 
 
@@ -152,8 +116,8 @@ def _rules(evaluated: Evaluated, unit: str) -> RulesRecord:
         no_relevant=rules.no_relevant.value,
         past=evaluated.past,
         interval_unit=unit,
-        interval_level=LEVEL,
-        interval_resamples=RESAMPLES,
+        interval_level=Interval.LEVEL,
+        interval_resamples=Interval.RESAMPLES,
         metrics_version=METRICS_VERSION,
         fingerprint=evaluated.fingerprint,
     )
@@ -191,76 +155,3 @@ def _ranges(evaluated: Evaluated) -> dict[str, RangeRecord]:
         for name in evaluated.evaluation.values
         if name in worst and worst[name] != best[name]  # a metric of the whole catalogue has no worst order
     }
-
-
-def flat(record: MetricsRecord) -> dict[str, Json]:
-    """The record as one flat object, the headline first: what `--format json`, tab-separated lines and DVC show.
-
-    A metric whose name is that of a field is `metric:NAME`, so that neither overwrites the other.
-    """
-    rules, counts = record.rules, record.counts
-    fields: dict[str, Json] = {name: getattr(rules, name) for name in FLAT_RULES}
-    fields |= {} if rules.complete is None else {"complete": rules.complete}
-    fields |= {} if rules.past is None else {"past": rules.past}
-    fields |= {f"with_labels.{name}": mean for name, mean in (record.with_labels or {}).items()}
-    fields |= {name: getattr(counts, name) for name in FLAT_COUNTS}
-    fields |= {f"{name}.num_queries": count for name, count in counts.queries_of.items()}
-    fields |= {f"{name}.error_bound": bound for name, bound in record.error_bounds.items()}
-    fields |= {f"worst.{name}": bounds.worst for name, bounds in record.ranges.items()}
-    fields |= {f"best.{name}": bounds.best for name, bounds in record.ranges.items()}
-    if record.folds is not None:
-        fields |= {f"folds.{name}": mean for name, mean in record.folds.pooled.items()}
-        fields |= {} if record.folds.past is None else {"folds.past": record.folds.past}
-        for number, means in enumerate(record.folds.each, start=1):
-            fields |= {f"folds.{number}.{name}": mean for name, mean in means.items()}
-    optional = ("num_missing", "num_ignored", "catalogue_tools", "catalogue_lacking")
-    fields |= {name: count for name in optional if (count := getattr(counts, name)) is not None}
-    for name, interval in record.intervals.items():
-        fields |= {f"{name}.low": interval.low, f"{name}.high": interval.high}
-    fields |= {"interval_unit": rules.interval_unit, "interval_num_units": counts.interval_num_units}
-    fields |= {"interval_level": rules.interval_level, "interval_resamples": rules.interval_resamples}
-    fields |= {"metrics_version": rules.metrics_version, "fingerprint": rules.fingerprint}
-    fields |= _flat_breakdown(record.breakdown)
-    for part in record.answers.parts if record.answers else ():
-        fields |= {f"{part.name}.num_queries": part.num_queries}
-        fields |= {f"{part.name}.{name}": mean for name, mean in part.metrics.items() if mean is not None}
-    if record.none is not None:
-        fields |= {f"none.{name}": value for name, value in asdict(record.none).items()}
-    if record.abstention is not None:
-        fields |= {f"abstention.{name}": value for name, value in asdict(record.abstention).items()}
-    if record.best_feature is not None:
-        fields |= {"best_feature": record.best_feature.name, "best_feature.sign": record.best_feature.sign}
-    if record.best_baseline is not None:
-        fields |= {"best_baseline": record.best_baseline}
-    for name, over in ((OVER_BEST, record.over_best_baseline), ("over_best_feature", record.over_best_feature)):
-        fields |= {} if over is None else {name: over.mean, f"{name}.low": over.low, f"{name}.high": over.high}
-    fields |= {f"left_out.{name}": reason for name, reason in record.left_out.items()}
-    fields |= {f"{name}.{metric}": mean for name, means in record.baselines.items() for metric, mean in means.items()}
-    taken = {"num_queries", *fields}
-    metrics = {f"{NAMED}{name}" if name in taken else name: mean for name, mean in record.metrics.items()}
-    headline = {name: metrics[name] for name in (TOP1, TOP3, MRR)}
-    return {**headline, "num_queries": counts.num_queries, **metrics, **fields}
-
-
-def _flat_breakdown(breakdown: BreakdownRecord | None) -> dict[str, Json]:
-    """The means of each part as FIELD=VALUE.METRIC."""
-    if breakdown is None:
-        return {}
-    parts = {
-        f"{breakdown.field}={part.name}": {"num_queries": part.num_queries, **part.metrics} for part in breakdown.parts
-    }
-    return {"group_by": breakdown.field} | {
-        f"{part}.{name}": mean for part, means in parts.items() for name, mean in means.items()
-    }
-
-
-def curves(evaluated: Evaluated) -> dict[str, Curve]:
-    """Return the metrics that are no number, each as named columns; the first choice's reliability in any case."""
-    drawn, curves = named("reliability_first"), dict(evaluated.evaluation.curves)
-    if isinstance(drawn, Drawn):
-        curves[drawn.name] = drawn.of(evaluated.candidates())
-    if evaluated.prompt and evaluated.prompt.queries:
-        curves[PROMPT] = evaluated.prompt.curve()
-    for told in evaluated.of_steps.values():
-        curves |= told.curves()
-    return curves

@@ -1,25 +1,30 @@
-"""Tool by tool: how often each was right, found, mistaken for which other; and whether training knew the right one."""
+"""Tool by tool: how often right, found, mistaken for which other; whether training knew it; its tokens in a prompt."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, ClassVar, Self
 
+import msgspec
 import numpy as np
 
-from ltr.data.groups import Groups
-from ltr.data.text_hashes import are_marked, text_mark
-from ltr.evaluation.ranking import order
+from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.catalogues import ToolText
+from ltr.evaluation import Curve, Ranking, Ties, order
+from ltr.hashes import are_marked, text_mark
+from ltr.records.metrics import KNOWN, UNSEEN, MistakeRecord, ToolRecord
 from ltr.results.breakdown import Breakdown
-from ltr.storage.evaluation_records import MistakeRecord, ToolRecord
-from ltr.storage.model_file import StoredModel
+from ltr.runs import StoredModel
+from ltr.samples import Candidates, Groups, tools_of_rows
 
 if TYPE_CHECKING:
     from ltr.results.evaluated import Evaluated
 
-KNOWN, UNSEEN = "known", "unseen"
 MOST_MISTAKES = 5  # tools for which one is mistaken, that its record names
 LONGEST_QUERY = 300
+FIRST = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+BYTES_OF_TOKEN = 4
 
 
 @dataclass(slots=True)
@@ -43,16 +48,6 @@ class ToolCounts:
         for other, mistakes in more.mistaken_for.items():
             total.add_mistake(other, *mistakes)
         return total
-
-
-def by_tool(evaluated: "Evaluated") -> list[ToolRecord]:
-    """Return a record for each tool that was right or stood first, the most often right first.
-
-    A right tool is found where it stands first, no wrong one level with it; it is mistaken for the tool that stands
-    first where that one is wrong, equal scores in the order of their names. Graphs have ids that name nothing: none.
-    """
-    is_counted = evaluated.ranked is None or evaluated.tools
-    return tool_records(evaluated.tools if is_counted else tool_counts(evaluated))
 
 
 def tool_counts(evaluated: "Evaluated") -> dict[str, ToolCounts]:
@@ -96,31 +91,6 @@ def tool_records(counts: Mapping[str, ToolCounts]) -> list[ToolRecord]:
     return sorted(records, key=lambda record: (-record.right, -record.first, record.tool))
 
 
-def confused_pairs(tools: Iterable[ToolRecord], most: int) -> list[tuple[str, MistakeRecord]]:
-    """The right tool and what it was mistaken for, the most frequent pairs.
-
-    >>> often = ToolRecord("a", 3, 1, 1, 0, [MistakeRecord("b", 2, "q")])
-    >>> [(tool, mistake.tool, mistake.count) for tool, mistake in confused_pairs([often], 10)]
-    [('a', 'b', 2)]
-    """
-    pairs = [(record.tool, mistake) for record in tools for mistake in record.mistaken_for]
-    return sorted(pairs, key=lambda pair: (-pair[1].count, pair[0], pair[1].tool))[:most]
-
-
-def flat_tools(tools: Iterable[ToolRecord]) -> dict[str, int]:
-    """The records as fields of the flat view: by_tool=NAME.right, and by_tool=NAME.mistaken_for=OTHER.
-
-    >>> flat_tools([ToolRecord("a", 3, 1, 1, 0, [MistakeRecord("b", 2, "q")])])["by_tool=a.mistaken_for=b"]
-    2
-    """
-    fields: dict[str, int] = {}
-    for tool in tools:
-        name = f"by_tool={tool.tool}"
-        fields |= {f"{name}.{key}": getattr(tool, key) for key in ("right", "found", "first", "wrongly_first")}
-        fields |= {f"{name}.mistaken_for={mistake.tool}": mistake.count for mistake in tool.mistaken_for}
-    return fields
-
-
 def answer_marks(groups: Groups) -> list[str]:
     """Return a short hash of each tool that is right in some group, in order; none of graphs: their ids say nothing."""
     candidates = groups.candidates
@@ -139,3 +109,68 @@ def known_answers(model: StoredModel, groups: Groups, rel_threshold: float) -> B
     is_right = groups.labels >= rel_threshold
     codes = np.where(np.logical_or.reduceat(is_known & is_right, groups.offsets[:-1]), 0, 1)
     return Breakdown("answer", (KNOWN, UNSEEN), codes.astype(np.int8))
+
+
+# What the first k tools leave of a prompt: tokens, and queries whose right tool is still there.
+
+
+def tool_tokens(name: str, text: ToolText) -> int:
+    """About how many tokens a tool takes in a prompt: bytes of its JSON in UTF-8 / 4, rounded up.
+
+    Schemas with types and descriptions of parameters take more; tokenizers differ.
+
+    >>> tool_tokens("add", ToolText("Adds.", "a, b"))  # {"name":"add","description":"Adds.","inputs":"a, b"}
+    13
+    """
+    document = {"name": name} | {key: value for key, value in text._asdict().items() if value}
+    return -(-len(msgspec.json.encode(document)) // BYTES_OF_TOKEN)
+
+
+def tokens_of_rows(candidates: Candidates) -> IntArray:
+    """The tokens of the tool of each row."""
+    tools, codes = tools_of_rows(candidates)
+    return np.array(list(map(tool_tokens, tools.names, tools.texts)), dtype=np.int64)[codes]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSums:
+    """Over queries, for each k of FIRST and all: those with a right tool among the first k, and tokens of these k."""
+
+    CURVE: ClassVar[str] = "prompt_tokens"  # in curves.json
+    RULE: ClassVar[str] = f"A token is taken as {BYTES_OF_TOKEN} bytes of a tool's name, description and inputs as JSON"
+    right: FloatArray
+    tokens: FloatArray
+    queries: int
+    longest: int  # the most tools that a query has
+
+    @classmethod
+    def of(cls, ranking: Ranking, is_right: BoolArray, tokens: IntArray, is_counted: BoolArray) -> Self:
+        """The sums of a ranking over the queries that count; equal scores stand by name."""
+        rows, starts, sizes = order(ranking, Ties.EXPECTED), ranking.offsets[:-1], np.diff(ranking.offsets)
+        if not len(sizes):
+            return cls(np.zeros(len(FIRST) + 1), np.zeros(len(FIRST) + 1), 0, 0)
+        place = np.arange(len(rows)) - np.repeat(starts, sizes)
+        best = np.minimum.reduceat(np.where(is_right[rows], place, len(rows)), starts)
+        running = np.concatenate(([0], np.cumsum(tokens[rows])))
+        right, spent = [], []
+        for k in (*FIRST, int(sizes.max())):
+            right.append(float((best < k)[is_counted].sum()))
+            spent.append(float((running[starts + np.minimum(k, sizes)] - running[starts])[is_counted].sum()))
+        return cls(np.array(right), np.array(spent), int(is_counted.sum()), int(sizes.max()))
+
+    def __add__(self, other: "PromptSums") -> "PromptSums":
+        return PromptSums(
+            self.right + other.right,
+            self.tokens + other.tokens,
+            self.queries + other.queries,
+            max(self.longest, other.longest),
+        )
+
+    def curve(self) -> Curve:
+        """Of each k: the share of queries with a right tool among the first k, and the mean tokens of a prompt."""
+        places = [*range(sum(1 for _ in takewhile(lambda k: k < self.longest, FIRST))), len(FIRST)]
+        return {
+            "k": [float((*FIRST, self.longest)[place]) for place in places],
+            "right_there": (self.right[places] / self.queries).tolist(),
+            "tokens": (self.tokens[places] / self.queries).tolist(),
+        }

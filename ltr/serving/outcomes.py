@@ -4,28 +4,19 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
 from ltr.arrays import offsets_of
-from ltr.data.candidates import Candidates
-from ltr.data.catalogues.graphs import GraphEntry, offered_graphs
-from ltr.data.catalogues.tools_in_memory import offered_tools
-from ltr.data.columns import coded
-from ltr.data.graphs import graph_digest
-from ltr.data.groups import Groups
-from ltr.data.jsonlines import records
-from ltr.data.none_candidates import ABSENT, RIGHT
-from ltr.data.schema import Kind, seconds
-from ltr.data.source_files import LIST
-from ltr.data.tool_texts import ToolText
-from ltr.data.value_excerpts import excerpt, key_text
+from ltr.catalogues import GraphEntry, ToolText, offered_graphs, offered_tools
 from ltr.errors import FieldError, OutcomeError, SampleError, UsageError, suggestion
-from ltr.files.path_arguments import AnyPath, shown
-from ltr.files.reading import read_lines
-from ltr.serving.rank_options import checked_queries, refuse_unusable_names
+from ltr.files import read_lines
+from ltr.jsonl import excerpt, key_text, records
+from ltr.paths import AnyPath, shown
+from ltr.samples import ABSENT, LIST, RIGHT, Candidates, Groups, Kind, coded, seconds
+from ltr.serving.answers import checked_queries, refuse_unusable_names
 
 Offerable = Mapping[str, ToolText | GraphEntry]  # what a name of a catalogue, or an id, stands for
 
@@ -79,22 +70,6 @@ class OutcomeRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
         return is_offer and is_told and bool(self.query.strip()) and all(0 <= place < size for place in places)
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTo:
-    """The tools or graphs that a query was offered."""
-
-    query: str
-    names: tuple[str, ...]
-    texts: tuple[ToolText, ...]
-    graphs: tuple[GraphEntry, ...]
-    previous: tuple[str, ...]
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """What tells each from others: the name of a tool, what a graph holds."""
-        return tuple(graph_digest(entry.graph, entry.candidate_type or "") for entry in self.graphs) or self.names
-
-
 def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
     """Return the outcomes as groups that are marked, a trace each, whose id is that of the outcome."""
     graphs = [entry for row in rows for entry in row.graphs]
@@ -132,8 +107,8 @@ def outcome_groups(rows: Sequence[OutcomeRow]) -> Groups:
     )
 
 
-def offered_to(outcome: Outcome, catalogue: Offerable | None, kind: Kind) -> OfferedTo:
-    """What was offered, with its texts; an error where the outcome says what cannot be."""
+def _described(outcome: Outcome, catalogue: Offerable | None, kind: Kind) -> Offerable:
+    """Return what was offered, by name, with its texts; an error where the outcome says what cannot be."""
     offered = catalogue if outcome.offered is None else outcome.offered
     if offered is None:
         raise UsageError(f"no {kind}s were offered: name them, or load the router with a catalogue")
@@ -145,38 +120,29 @@ def offered_to(outcome: Outcome, catalogue: Offerable | None, kind: Kind) -> Off
         raise OutcomeError(f"more {kind}s than an outcome may offer", problem)
     if not listed:
         raise OutcomeError("nothing was offered", f"offered is empty; name the {kind}s that the agent saw")
-    described: Offerable
-    if all(isinstance(one, str) for one in listed):
-        names, known = tuple(map(str, listed)), catalogue or {}
-        if unknown := [name for name in names if name not in known]:
-            problem = f"the {kind} {excerpt(unknown[0])} is not in the catalogue{suggestion(unknown[0], known)}"
-            raise OutcomeError(f"{kind}s that the catalogue does not have", problem)
-        if len(set(names)) < len(names):
-            again = next(name for place, name in enumerate(names) if name in names[:place])
-            raise OutcomeError(f"a {kind} offered twice", f"the {kind} {excerpt(again)} is offered twice")
-        described = {name: known[name] for name in names}
-    elif kind == "graph":
-        described = offered_graphs(listed)
-    else:
+    if not all(isinstance(one, str) for one in listed):
+        if kind == "graph":
+            return offered_graphs(listed)
         tools = offered_tools(listed)
-        described = dict(zip(tools.names, tools.texts, strict=True))
-    texts = tuple(text for text in described.values() if isinstance(text, ToolText))
-    graphs = tuple(entry for entry in described.values() if isinstance(entry, GraphEntry))
-    return OfferedTo(outcome.query, tuple(described), texts, graphs, tuple(outcome.previous or ()))
+        return dict(zip(tools.names, tools.texts, strict=True))
+    names, known = tuple(map(str, listed)), catalogue or {}
+    if unknown := [name for name in names if name not in known]:
+        problem = f"the {kind} {excerpt(unknown[0])} is not in the catalogue{suggestion(unknown[0], known)}"
+        raise OutcomeError(f"{kind}s that the catalogue does not have", problem)
+    if len(set(names)) < len(names):
+        again = next(name for place, name in enumerate(names) if name in names[:place])
+        raise OutcomeError(f"a {kind} offered twice", f"the {kind} {excerpt(again)} is offered twice")
+    return {name: known[name] for name in names}
 
 
-def checked_row(outcome: Outcome, offer: OfferedTo) -> OutcomeRow:
+def outcome_row(outcome: Outcome, catalogue: Offerable | None, kind: Kind) -> OutcomeRow:
     """Return what the journal says of an outcome; an error where it says what cannot be."""
-    places: dict[str, int | None] = {}
-    keys: dict[str, str | None] = {}
-    for role, name in (("right", outcome.right), ("wrong", outcome.wrong)):
-        if name is not None and not isinstance(name, str):
-            raise UsageError(f"{role} is {excerpt(name)}; the name of a tool or the id of a graph is needed, or None")
-        if name is not None and name not in offer.names:
-            problem = f"{role} is {excerpt(name)}, which was not offered{suggestion(name, offer.names)}"
-            raise OutcomeError(f"{role} was not offered", problem)
-        places[role] = place = None if name is None else offer.names.index(name)
-        keys[role] = None if place is None else offer.keys[place]
+    described = _described(outcome, catalogue, kind)
+    names, previous = list(described), list(outcome.previous or ())
+    graphs = [entry for entry in described.values() if isinstance(entry, GraphEntry)]
+    # what tells each from others: the name of a tool, what a graph holds
+    keys = [entry.graph.digest(entry.candidate_type or "") for entry in graphs] or names
+    places = [_place(role, name, names) for role, name in (("right", outcome.right), ("wrong", outcome.wrong))]
     if outcome.none and outcome.right is not None:
         raise OutcomeError("right beside none", f"right is {excerpt(outcome.right)}, and none says that nothing is")
     if outcome.right is not None and outcome.right == outcome.wrong:
@@ -189,57 +155,52 @@ def checked_row(outcome: Outcome, offer: OfferedTo) -> OutcomeRow:
         raise UsageError(f"{error.args[0]}: {error.args[1]}") from error
     weight = outcome.weight
     if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight <= MOST_WEIGHT:
-        problem = f"a number above 0, at most {MOST_WEIGHT:,}, is needed"
-        raise UsageError(f"weight is {excerpt(weight)}; {problem}")
-    told = (
-        outcome.query,
-        sorted(offer.keys),
-        keys["right"],
-        keys["wrong"],
-        outcome.none,
-        offer.previous,
-        time,
-        weight,
-    )
-    digest = hashlib.blake2b(msgspec.json.encode(told), digest_size=8).hexdigest()
+        raise UsageError(f"weight is {excerpt(weight)}; a number above 0, at most {MOST_WEIGHT:,}, is needed")
+    told = [None if place is None else keys[place] for place in places]
+    said = (outcome.query, sorted(keys), *told, outcome.none, previous, time, weight)
+    digest = hashlib.blake2b(msgspec.json.encode(said), digest_size=8).hexdigest()
     return OutcomeRow(
-        digest if outcome.id is None else str(outcome.id),
-        outcome.query,
-        list(offer.names),
-        list(offer.texts),
-        places["right"],
-        places["wrong"],
-        outcome.none,
-        list(offer.previous),
-        time,
-        weight,
-        list(offer.graphs),
+        id=digest if outcome.id is None else str(outcome.id),
+        query=outcome.query,
+        names=names,
+        texts=[text for text in described.values() if isinstance(text, ToolText)],
+        right=places[0],
+        wrong=places[1],
+        none=outcome.none,
+        previous=previous,
+        time=time,
+        weight=weight,
+        graphs=graphs,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class UsableOutcomes:
-    """Outcomes that can be written, and why others were left out."""
+def _place(role: str, name: object, names: Sequence[str]) -> int | None:
+    """Return the place of a name among those that were offered."""
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise UsageError(f"{role} is {excerpt(name)}; the name of a tool or the id of a graph is needed, or None")
+    if name not in names:
+        problem = f"{role} is {excerpt(name)}, which was not offered{suggestion(name, names)}"
+        raise OutcomeError(f"{role} was not offered", problem)
+    return names.index(name)
 
-    rows: list[OutcomeRow] = field(default_factory=list)
-    skipped: dict[str, int] = field(default_factory=dict)
 
-
-def usable_outcomes(
+def usable_rows(
     outcomes: Iterable[Outcome | Mapping[str, object]], catalogue: Offerable | None, kind: Kind, *, is_strict: bool
-) -> UsableOutcomes:
-    """Those of the outcomes that can be learned from; strict, the first that cannot is an error."""
-    usable = UsableOutcomes()
-    for outcome in map(as_outcome, outcomes, itertools.count(1)):
+) -> tuple[list[OutcomeRow], dict[str, int]]:
+    """Return the outcomes that can be learned from, and why others cannot; strict, the first of these is an error."""
+    rows, skipped = list[OutcomeRow](), dict[str, int]()
+    for outcome in map(_as_outcome, outcomes, itertools.count(1)):
         checked_queries([outcome.query])
         refuse_unusable_names(outcome.previous)
         try:
-            usable.rows.append(checked_row(outcome, offered_to(outcome, catalogue, kind)))
+            rows.append(outcome_row(outcome, catalogue, kind))
         except OutcomeError as error:
             if is_strict:
                 raise
-            usable.skipped[error.args[0]] = usable.skipped.get(error.args[0], 0) + 1
-    return usable
+            skipped[error.args[0]] = skipped.get(error.args[0], 0) + 1
+    return rows, skipped
 
 
 class OutcomeRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -276,7 +237,7 @@ NEEDED = {
 
 
 def read_outcomes(path: AnyPath) -> Iterator[Outcome]:
-    """The outcomes of a file of JSON lines; an error names the line and the field."""
+    """Yield the outcomes of a file of JSON lines; an error names the line and the field."""
     for number, line in records(path, read_lines(path), OutcomeRecord, NEEDED):
         if not line.query.strip():
             raise SampleError(shown(path), number, "query", "found nothing but blanks; a text is needed")
@@ -288,8 +249,8 @@ def read_outcomes(path: AnyPath) -> Iterator[Outcome]:
         yield line.outcome
 
 
-def as_outcome(given: object, number: int) -> Outcome:
-    """The outcome, which may be a dict of its fields: the n-th of a list."""
+def _as_outcome(given: object, number: int) -> Outcome:
+    """Return the outcome, which may be a dict of its fields: the n-th of a list."""
     if isinstance(given, Outcome):
         return given
     if not isinstance(given, Mapping) or "query" not in given:

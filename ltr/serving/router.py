@@ -1,7 +1,7 @@
 """A trained run put to work: queries in, ranked candidates out."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -10,46 +10,27 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.candidates import (
-    Candidates,
-    candidate_text,
-    graph_candidates,
-    graph_names,
-    key_order,
-    tool_candidates,
-    with_tool_texts,
-)
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.catalogues.tools_in_memory import offered_tools
-from ltr.data.groups import Groups
-from ltr.data.none_of_these_groups import without_none
-from ltr.data.supplied_feature_names import refuse_other_columns
-from ltr.data.tool_texts import ToolText
-from ltr.data.value_excerpts import excerpt
+from ltr.catalogues import ToolCatalogue, ToolText, graph_names, offered_tools, read_tools
+from ltr.doubts import candidate_warnings, rows_with_text, unseen_warning, without_text
 from ltr.errors import DataError, FileError, UsageError, count
-from ltr.evaluation.ranking import Ties, order, rank
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.presets import CORRECTIONS
-from ltr.files.path_arguments import AnyPath
+from ltr.evaluation import Ties, order, rank
+from ltr.features import CORRECTIONS, FeatureConfig, FittedFeatures
+from ltr.jsonl import excerpt
+from ltr.paths import AnyPath
+from ltr.runs import Part, RunDirectory, StoredModel, load_model, save_model
+from ltr.samples import Candidates, Groups, corrections_of, refuse_other_columns
 from ltr.serving import DEFAULT_K
-from ltr.serving.answers import Answer, Choice
-from ltr.serving.candidate_warnings import candidate_warnings, rows_with_text, unseen_warning, without_text
-from ltr.serving.prepared_tools import Offer, PreparedTools
-from ltr.serving.rank_options import RankKeywords, RankOptions, checked_queries
-from ltr.serving.shortlist import MOST_SCORED
-from ltr.serving.threads import SharedByThreads
+from ltr.serving.answers import Answer, RankKeywords, RankOptions, answers_of, checked_queries
+from ltr.serving.catalogue import MOST_SCORED, Offer, PreparedTools
+from ltr.serving.threads import BackgroundWork, SharedByThreads
 from ltr.steps import Ranked, Step, steps_of
-from ltr.storage.model_file import StoredModel, load_model, save_model
-from ltr.storage.run_catalogue import own_tools
-from ltr.storage.update_state import TRAINING, has_outcomes, updated_home
 
 if TYPE_CHECKING:
-    from ltr.data.catalogues.graphs import GraphCatalogue
-    from ltr.data.config import DataConfig
-    from ltr.features.corrections import Rarity
-    from ltr.serving.learning_from_outcomes import Feedback, Update
+    from ltr.catalogues import GraphCatalogue
+    from ltr.features import Rarity
+    from ltr.samples import DataConfig
+    from ltr.serving.journal import Feedback, Update
     from ltr.serving.outcomes import Offerable, Outcome
-    from ltr.serving.threads import BackgroundWork
 
 ROWS_AT_ONCE, FEWEST_AT_ONCE = 1 << 17, 16  # rows of many queries, and queries of very large catalogues
 READS = 10  # of a model that other processes replace meanwhile
@@ -73,25 +54,16 @@ class Router(StoredModel):
     background: "BackgroundWork | None" = field(init=False, repr=False, compare=False, default=None)  # that refits
 
     def __repr__(self) -> str:
-        """What a notebook shows of it: where it lies, what it ranks and by how much; none of its tables."""
+        """Show where it lies, what it ranks and by how much; none of its tables."""
         home = "" if self.home is None else f" {excerpt(self.home.name or str(self.home))}"
         number = len(self.tools or self.graphs or ())
         ranked = count(number, self.kind) if number else f"{self.kind}s"
         return f"<Router{home}: ranks {ranked} by {count(len(self.names), 'feature')}>"
 
     @classmethod
-    def of(
-        cls,
-        model: StoredModel,
-        *,
-        tools: ToolCatalogue | None = None,
-        graphs: "GraphCatalogue | None" = None,
-        tool_objects: tuple[object, ...] = (),
-        home: Path | None = None,
-    ) -> Self:
-        """The router of a model that was read, with catalogues."""
-        learned = {each.name: getattr(model, each.name) for each in fields(StoredModel)}
-        return cls(**learned, tools=tools, graphs=graphs, tool_objects=tool_objects, home=home)
+    def of(cls, model: StoredModel, **catalogues: Any) -> Self:
+        """Return the router of a model that was read, with catalogues and the directory that it lies in."""
+        return cls(**_learned(model), **catalogues)
 
     @property
     def fitted(self) -> FittedFeatures:
@@ -101,7 +73,7 @@ class Router(StoredModel):
         return self.features
 
     def phi(self, candidates: Candidates) -> FloatArray:
-        """The features of the candidates: their ready numbers, or computed from their texts."""
+        """Return the features of the candidates: their ready numbers, or computed from their texts."""
         if candidates.kind != self.kind:
             raise DataError(f"the model ranks {self.kind}s; the candidates are {candidates.kind}s")
         if candidates.features is None:
@@ -110,11 +82,11 @@ class Router(StoredModel):
         return candidates.features
 
     def scores(self, phi: FloatArray) -> FloatArray:
-        """Score of each row."""
+        """Return the score of each row."""
         return self.terms.scores(phi, self.w)
 
     def contributions(self, phi: FloatArray) -> FloatArray:
-        """What each feature adds to the score of each row, (rows, features)."""
+        """Return what each feature adds to the score of each row, (rows, features)."""
         return self.terms.parts(phi, self.w)
 
     @property
@@ -123,7 +95,7 @@ class Router(StoredModel):
         return steps_of(self)
 
     def named_contributions(self, row: FloatArray) -> dict[str, float]:
-        """What each feature adds to the score of one row of phi, by name."""
+        """Return what each feature adds to the score of one row of phi, by name."""
         return dict(zip(self.names, self.contributions(row[None])[0].tolist(), strict=True))
 
     def rank(
@@ -133,7 +105,7 @@ class Router(StoredModel):
         k: int | None = DEFAULT_K,
         **options: Unpack[RankKeywords],
     ) -> Answer:
-        """The candidates for the query, best first: the first k of them, all where k is None.
+        """Rank the candidates for the query, best first: the first k of them, all where k is None.
 
         They are the tools of a list in memory, MCP, OpenAI or Anthropic objects, or without one the router's catalogue.
         `at_least` drops choices that are less probable. `previous` names what was used before in the same trace.
@@ -148,7 +120,7 @@ class Router(StoredModel):
         k: int | None = DEFAULT_K,
         **options: Unpack[RankKeywords],
     ) -> Answer:
-        """The same in a thread of its own, while the event loop goes on."""
+        """Rank as `rank` does, in a thread of its own, while the event loop goes on."""
         import asyncio
 
         return await asyncio.to_thread(partial(self.rank, query, tools, k, **options))
@@ -160,12 +132,18 @@ class Router(StoredModel):
         k: int | None = DEFAULT_K,
         **options: Unpack[RankKeywords],
     ) -> list[Answer]:
-        """The answers to queries with the same candidates, each as `rank` gives it."""
+        """Return the answers to queries with the same candidates, each as `rank` gives it."""
         if self.live is not None:
             return self.live.rank_many(queries, tools, k, **options)
         texts, wanted = checked_queries(queries), RankOptions.of(k, options)
         if self.kind == "graph":
-            return [self._rank_graphs(text, tools, wanted) for text in texts]
+            if tools is not None:
+                raise UsageError("the model ranks graphs; tools were given")
+            if not self.graphs:
+                raise UsageError("no graphs to choose from: name a catalogue (--graphs), or samples to rank")
+            asked = (Candidates.of_graphs(text, self.graphs) for text in texts)
+            ranked = (self.ranked(candidates, self.phi(candidates)) for candidates in asked)
+            return [next(answers_of(one, self.contributions, wanted)) for one in ranked]
         if tools is not None:
             offered = offered_tools(tools)
             offer = Offer.of(offered.names, offered.texts, offered.objects)
@@ -189,14 +167,16 @@ class Router(StoredModel):
     def _rank_tools(
         self, offer: Offer, queries: Sequence[str], wanted: RankOptions, *, whole: Offer
     ) -> Iterator[Answer]:
-        """The tools of the offer for each query; they may be some of a whole catalogue."""
+        """Rank the tools of the offer for each query; they may be some of a whole catalogue."""
         at_once = max(ROWS_AT_ONCE // len(offer.tools.names), FEWEST_AT_ONCE)
         warnings = tuple(self._warnings(whole.tools.names, is_cut=whole is not offer))
+        said: dict[str, Any] = {"objects": offer.objects, "offered": len(whole.tools.names), "warnings": warnings}
         for first in range(0, len(queries), at_once):
             part = queries[first : first + at_once]
             phi = self.known.phi(self.fitted, offer, part, wanted.previous)
-            candidates, offered = offer.asked(part, wanted.previous), len(whole.tools.names)
-            yield from self._answers(candidates, phi, wanted, offer=offer, offered=offered, warnings=warnings)
+            keys = np.tile(offer.keys, len(part))
+            ranked = self.ranked(offer.asked(part, wanted.previous), phi, keys=keys)
+            yield from answers_of(ranked, self.contributions, wanted, **said)
 
     def _instead(self) -> "tuple[Router, str] | None":
         """Return what ranks the catalogue where a step has it ranked by other weights, and a warning."""
@@ -211,66 +191,14 @@ class Router(StoredModel):
         encoder = self.fitted.encoder.name
         return zero_shot_router(tools, encoder, tool_objects=self.tool_objects, weights=other.weights), why
 
-    def _rank_graphs(self, query: str, tools: Iterable[object] | None, wanted: RankOptions) -> Answer:
-        """The graphs of the catalogue for the query."""
-        if tools is not None:
-            raise UsageError("the model ranks graphs; tools were given")
-        if not self.graphs:
-            raise UsageError("no graphs to choose from: name a catalogue (--graphs), or samples to rank")
-        candidates = graph_candidates(query, self.graphs)
-        return next(self._answers(candidates, self.phi(candidates), wanted))
-
     def answers(
         self, candidates: Candidates, k: int | None = None, *, at_least: float | None = None
     ) -> Iterator[Answer]:
-        """Each group's candidates ranked, the first k of them, with the warnings about the candidates."""
+        """Rank each group's candidates, the first k of them, with the warnings about the candidates."""
         phi, warnings = self.phi(candidates), list(candidate_warnings(self, candidates))
         warnings += without_text(rows_with_text(candidates))
-        return self._answers(candidates, phi, RankOptions(k, at_least), warnings=tuple(warnings))
-
-    def _answers(
-        self,
-        candidates: Candidates,
-        phi: FloatArray,
-        wanted: RankOptions,
-        *,
-        offer: Offer | None = None,
-        offered: int | None = None,
-        warnings: tuple[str, ...] = (),
-    ) -> Iterator[Answer]:
-        """Each group's candidates ranked: those of an offer, which may be some of so many that were offered."""
-        groups = len(candidates.offsets) - 1
-        ranked = self.ranked(candidates, phi, keys=None if offer is None else np.tile(offer.keys, groups))
-        probabilities, bounds = ranked.probabilities(), candidates.offsets.tolist()
-        for group in range(groups):
-            rows = ranked.order[bounds[group] : bounds[group + 1]][: wanted.k]
-            if wanted.at_least is not None:
-                rows = rows[probabilities[rows] >= wanted.at_least]
-            choices = [
-                Choice(
-                    rank=place,
-                    candidate=candidates.name_texts[candidates.names[row]],
-                    probability=float(probabilities[row]),
-                    score=float(ranked.scores[row]),
-                    contributions=dict(zip(self.names, parts, strict=True)),
-                    text=candidate_text(candidates, row),
-                    tool=offer.objects[candidates.names[row]] if offer and offer.objects else None,
-                )
-                for place, (row, parts) in enumerate(
-                    zip(rows.tolist(), self.contributions(phi[rows]).tolist(), strict=True), start=1
-                )
-            ]
-            size = bounds[group + 1] - bounds[group]
-            yield Answer(
-                candidates.trace_ids[candidates.traces[group]],
-                candidates.node_ids[group],
-                candidates.query_texts[candidates.queries[group]],
-                tuple(choices),
-                scored=size,
-                offered=size if offered is None else offered,
-                warnings=warnings,
-                **{name: values[group] for name, values in ranked.said.items()},
-            )
+        ranked, wanted = self.ranked(candidates, phi), RankOptions(k, at_least)
+        return answers_of(ranked, self.contributions, wanted, warnings=tuple(warnings))
 
     def ranked(
         self,
@@ -285,14 +213,14 @@ class Router(StoredModel):
         `keys` are the order of their names, where that is known.
         """
         given = self.scores(phi) if scores is None else scores
-        ranking = rank(given, candidates.offsets, keys=key_order(candidates) if keys is None else keys)
+        ranking = rank(given, candidates.offsets, keys=candidates.key_order() if keys is None else keys)
         ranked = Ranked(self.names, candidates, phi, ranking.scores, order(ranking, Ties.EXPECTED))
         for step in self.steps:
             ranked = step.apply(ranked)
         return ranked
 
     def _warnings(self, names: tuple[str, ...], *, is_cut: bool) -> Iterator[str]:
-        """That most tools are unseen, what a cut does, and why what steps claim does not hold of an answer."""
+        """Say that most tools are unseen, what a cut does, and why what steps claim does not hold of an answer."""
         if unseen := unseen_warning(tuple(self.training.answers), names):
             yield unseen
         lost = " and ".join(f"{claim} does not apply" for step in self.steps if (claim := step.claim))
@@ -302,23 +230,23 @@ class Router(StoredModel):
             yield f"{UPDATED}: {lost}"
 
     def with_outcomes(self, answer: Answer) -> Answer:
-        """The answer with the outcomes whose corrections moved its first choice."""
+        """Return the answer with the outcomes whose corrections moved its first choice."""
         router = self.live or self
         if router.names[-1] != CORRECTIONS or not answer.choices:
             return answer
-        from ltr.features.corrections import outcomes_behind
+        from ltr.features import Corrections
 
-        query = tool_candidates(answer.query, {answer[0].candidate: ToolText("")})
+        query = Candidates.of_tools(answer.query, {answer[0].candidate: ToolText("")})
         state, encoder = router.fitted.states[-1], router.fitted.encoder
-        return replace(answer, outcomes=outcomes_behind(state or {}, encoder, query, answer[0].candidate))
+        return replace(answer, outcomes=Corrections.behind(state or {}, encoder, query, answer[0].candidate))
 
     def first_choices(self, candidates: Candidates) -> tuple[IntArray, FloatArray]:
-        """The row that stands first in each group, and its probability."""
+        """Return the row that stands first in each group, and its probability."""
         ranked = self.ranked(candidates, self.phi(candidates))
         return ranked.first, ranked.probabilities()[ranked.first]
 
     def count_decided(self, candidates: Candidates, phi: FloatArray) -> int:
-        """How many groups would have another first choice without the term of corrections."""
+        """Count the groups that would have another first choice without the term of corrections."""
         if self.names[-1] != CORRECTIONS:
             return 0
         scores, term = self.scores(phi), phi[:, len(self.names) - 1]
@@ -326,17 +254,17 @@ class Router(StoredModel):
         return int((with_term != without).sum())
 
     def read(self, samples: str | tuple[str, ...], data: "DataConfig", *, labels_required: bool = True) -> Groups:
-        """The groups of samples, without those where none is right if labels are required.
+        """Read the groups of samples, without those where none is right if labels are required.
 
         Tools without a text have the one of this router's catalogue.
         """
-        from ltr.storage.plain_or_featurized_samples import read  # a single query does not need it
+        from ltr.featurized import read
 
         groups, _ = read(samples, data, labels_required=labels_required)
-        groups = without_none(groups) if labels_required else groups
+        groups = groups.without_none() if labels_required else groups
         if data.tools is not None or not self.tools:
             return groups
-        return replace(groups, candidates=with_tool_texts(groups.candidates, self.tools))
+        return replace(groups, candidates=groups.candidates.with_texts(self.tools))
 
     def learn(self, outcomes: "Outcome | Mapping[str, object] | Iterable[Outcome | Mapping[str, object]]") -> "Update":
         """Learn from what became of queries, at once; an outcome is on the disk, and known to whom loads the run.
@@ -368,31 +296,24 @@ class Router(StoredModel):
         """
         from ltr.serving.outcomes import Outcome
 
-        several = [outcomes] if isinstance(outcomes, Mapping | Outcome) else list(outcomes)
-        return self._learned(several, is_strict=True)
+        return self._learn([outcomes] if isinstance(outcomes, Mapping | Outcome) else list(outcomes))
 
     def forget(self, *names: str) -> "Update":
         """Take outcomes back, by their ids; a later `ltr update` learns nothing of a trace of that id, either."""
-        return self._learned([], is_strict=True, forget=names)
+        return self._learn([], names)
 
-    def _learned(
-        self, outcomes: "Iterable[Outcome | Mapping[str, object]]", *, is_strict: bool, forget: Sequence[str] = ()
-    ) -> "Update":
-        """What all outcomes of the run come to, with these in its journal."""
-        from ltr.serving.learning_from_outcomes import JournalLine
-        from ltr.serving.outcomes import usable_outcomes
-
+    def _learn(self, outcomes: "Sequence[Outcome | Mapping[str, object]]", forget: Sequence[str] = ()) -> "Update":
+        """Return what all outcomes of the run come to, with these in its journal."""
         if self.known.once(self.tools, self._instead) is not None:
             raise UsageError(
                 "the catalogue is another one than the run's, which learns nothing of it; "
                 "ltr.search(tools, into=DIR) learns in a directory of its own"
             )
         feedback = self.opened_feedback()
-        usable = usable_outcomes(outcomes, self.offerable, self.kind, is_strict=is_strict)
         with feedback.lock:
-            new = feedback.append(JournalLine(usable.rows, list(forget)))
+            written = feedback.write(outcomes, forget, is_strict=True)
             self._serve(feedback.router())
-            update = feedback.summary(self, new, len(usable.rows) - new, usable.skipped)
+            update = feedback.summary(self, written)
         if self.background is None:
             return update
         failure = self.background.failure
@@ -406,6 +327,10 @@ class Router(StoredModel):
         if self.kind == "tool":
             return self.tools
         return dict(zip(graph_names(self.graphs), self.graphs.values(), strict=True)) if self.graphs else None
+
+    def refit_by(self, work: Callable[[], object]) -> None:
+        """Have the work, which learns anew, done in a thread after each `learn`."""
+        object.__setattr__(self, "background", BackgroundWork(work))
 
     def wait(self) -> None:
         """Wait until columns and weights know all that `learn` was told; raise what hindered it.
@@ -422,22 +347,26 @@ class Router(StoredModel):
             self._serve(feedback.router())
 
     def again(self) -> "Router":
-        """The router with the model that its directory serves by now."""
+        """Return the router with the model that its directory serves by now."""
         if self.home is None:
             return self
-        model = load_updated(self.home, self.home)
-        return Router.of(model, tools=self.tools, graphs=self.graphs, tool_objects=self.tool_objects, home=self.home)
+        return replace(self, **_learned(_load_updated(self.home, self.home)))
 
     @property
     def rarity(self) -> "Rarity | None":
         """How rare the words of training queries are; None where the run does not keep it, or corrects nothing."""
-        if self.kind == "graph" or self.home is None or self.features is None or not (self.home / TRAINING).exists():
+        if (
+            self.kind == "graph"
+            or self.home is None
+            or self.features is None
+            or not (self.home / Part.TRAINING).exists()
+        ):
             return None
         return self.opened_feedback().told[0]
 
     def opened_feedback(self) -> "Feedback":
-        """The outcomes of the run; an error where there can be none."""
-        from ltr.serving.learning_from_outcomes import Feedback
+        """Return the outcomes of the run; an error where there can be none."""
+        from ltr.serving.journal import Feedback
 
         with OPENING.lock:
             feedback = self.feedback
@@ -464,18 +393,58 @@ class Router(StoredModel):
         for name in ("names", "w", "features", "terms", "none", "training", "known"):
             object.__setattr__(self, name, getattr(learned, name))
 
+    def uncorrected(self) -> "Router":
+        """Return the router without the term of corrections."""
+        if self.names[-1] != CORRECTIONS:
+            return self
+        names, w = self.names[:-1], np.delete(self.w, len(self.names) - 1)
+        features, terms = self.fitted.only(*names), self.terms.without_last_column()
+        return replace(self, names=names, w=w, features=features, terms=terms)
+
+    def corrected(self, outcomes: Groups | None, rarity: "Rarity") -> "Router":
+        """Return the router with the term that outcomes make; without one that names a right tool, without a term."""
+        corrections = None if outcomes is None else corrections_of(outcomes)
+        return self.uncorrected() if corrections is None else self.with_term(corrections, rarity, Router.scores_below)
+
+    def with_term(
+        self, corrections: Groups, rarity: "Rarity", scored: "Callable[[Router, Groups], FloatArray]"
+    ) -> "Router":
+        """Return the router with the term of corrections, on top of what `scored` says of them; its scores stand still.
+
+        One of graphs has no such term: what is added for one query says nothing of the graphs that others are offered.
+        """
+        from ltr.features import Corrections
+
+        base = self.uncorrected()
+        if base.kind == "graph":
+            return base
+        fitted = base.fitted
+        if CORRECTIONS in base.names:
+            raise UsageError(f"the model was trained with {CORRECTIONS} as a column of its own; train it without")
+        state = Corrections.learned(corrections, scored(base, corrections), rarity, fitted.encoder)
+        configs, states = (*fitted.configs, FeatureConfig(CORRECTIONS)), (*fitted.states, state)
+        features, terms = replace(fitted, configs=configs, states=states), base.terms.with_plain_column()
+        names, w = (*base.names, CORRECTIONS), np.insert(base.w, len(base.names), 1.0)
+        return replace(base, names=names, w=w, features=features, terms=terms)
+
+    def scores_below(self, groups: Groups) -> FloatArray:
+        """Return the scores of groups without the term."""
+        base, candidates = self.uncorrected(), groups.candidates
+        is_tool = base.kind == "tool"
+        return base.scores(base.known.columns(base.fitted, candidates) if is_tool else base.fitted(candidates))
+
     def save(self, directory: AnyPath) -> None:
         """Write the model into the directory: model.json, and model.npz where something learned is an array."""
         save_model(directory, self)
 
 
 def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, graphs: AnyPath | None = None) -> Router:
-    """The router of a run directory, pack or model.json: with its own tools, or others of a file or in memory."""
+    """Open the router of a run directory, pack or model.json: with its own tools, or others of a file or in memory."""
     if str(path).lower().endswith(".zip"):
         raise UsageError(f"{path}: a packed router; unzip it, then name the directory")
     objects, home = tuple[object, ...](), Path(path) if Path(path).is_dir() else Path(path).parent
     if tools is None:
-        catalogue = own_tools(path)
+        catalogue = RunDirectory.around(path).tools()
     elif isinstance(tools, str | os.PathLike):
         catalogue = read_tools(tools)
     else:
@@ -483,15 +452,15 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
         catalogue, objects = dict(zip(offered.names, offered.texts, strict=True)), offered.objects
     read = None
     if graphs is not None:
-        from ltr.data.catalogues.graphs import read_graphs  # most routers choose among tools
+        from ltr.catalogues import read_graphs
 
         read = read_graphs(graphs)
     options: dict[str, Any] = {"tools": catalogue, "graphs": read, "tool_objects": objects, "home": home}
-    if not has_outcomes(home):
+    if not RunDirectory(home).has_outcomes:
         return _at_work(Router.of(load_model(path), **options))
-    from ltr.serving.learning_from_outcomes import Feedback  # most runs have no outcomes
+    from ltr.serving.journal import Feedback  # most runs have no outcomes
 
-    router = Router.of(load_updated(home, Path(path)), **options)
+    router = Router.of(_load_updated(home, Path(path)), **options)
     feedback = Feedback(home, replace(router))
     object.__setattr__(router, "feedback", feedback)
     learned = feedback.router()
@@ -501,7 +470,7 @@ def load(path: AnyPath, *, tools: AnyPath | Iterable[object] | None = None, grap
 
 
 def _at_work(router: Router) -> Router:
-    """The router, which ranks by a copy that never changes: what it learns later is another one."""
+    """Return the router, which ranks by a copy that never changes: what it learns later is another one."""
     copy = replace(router)
     for name in ("known", "feedback"):
         object.__setattr__(copy, name, getattr(router, name))
@@ -509,16 +478,22 @@ def _at_work(router: Router) -> Router:
     return router
 
 
-def load_updated(home: Path, path: Path) -> StoredModel:
-    """The model of the last refit in the directory, else that of the path, while other processes may replace it."""
+def _learned(model: StoredModel) -> dict[str, Any]:
+    return {each.name: getattr(model, each.name) for each in fields(StoredModel)}
+
+
+def _load_updated(home: Path, path: Path) -> StoredModel:
+    """Read the model of the last refit in the directory, else of the path, while other processes may replace it."""
     for _ in range(READS):
-        updated = updated_home(home)
+        updated = RunDirectory(home).updated
         if updated == home:
             return load_model(path)
-        before = updated.stat()
         try:
+            before = updated.stat()
             return load_model(updated)
+        except FileNotFoundError:  # another process put its refit here in between
+            continue
         except FileError:
             if updated.exists() and os.path.samestat(before, updated.stat()):
                 raise
-    return load_model(updated_home(home))
+    return load_model(RunDirectory(home).updated)

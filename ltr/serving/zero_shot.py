@@ -2,27 +2,19 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
-from ltr.data.candidates import Candidates, tool_candidates
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.catalogues.tools_in_memory import offered_tools
-from ltr.data.groups import Groups
-from ltr.data.value_excerpts import excerpt
-from ltr.encoders.cached_encoder import CachedEncoder
-from ltr.encoders.registry import AUTO, best_installed
+from ltr.catalogues import ToolCatalogue, offered_tools, read_tools
+from ltr.encoders import AUTO, CachedEncoder, best_installed
 from ltr.errors import UsageError
-from ltr.features import zero_shot_weights
-from ltr.features.crossfit import encoded_texts
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.learned_states import fit_states
-from ltr.features.registry import FeatureConfig
-from ltr.files.path_arguments import AnyPath
+from ltr.features import FeatureConfig, FittedFeatures, ZeroShotWeights, encoded_texts, fit_states
+from ltr.jsonl import excerpt
+from ltr.paths import AnyPath
+from ltr.records.training import TrainingRecord
+from ltr.samples import Candidates, Groups
 from ltr.serving.router import Router
-from ltr.storage.training_record import TrainingRecord
-from ltr.training.config import TrainConfig
+from ltr.training import TrainConfig
 
 
 def search(tools: AnyPath | Iterable[object], encoder: str = AUTO) -> Router:
@@ -35,28 +27,33 @@ def search(tools: AnyPath | Iterable[object], encoder: str = AUTO) -> Router:
 
 
 def zero_shot_router(
-    catalogue: ToolCatalogue,
+    tools: ToolCatalogue | Candidates,
     encoder: str = AUTO,
     *,
     tool_objects: tuple[object, ...] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Router:
-    """Return the router over a catalogue with the shipped weights, or others."""
-    if not catalogue:
+    """Return the router over a catalogue, or for candidates, with the shipped weights, or others.
+
+    How rare a word is, the tools decide.
+    """
+    if not isinstance(tools, Candidates) and not tools:
         raise UsageError("no tools to choose from; at least one is needed")
-    return replace(
-        untrained(tool_candidates("", catalogue), encoder, weights), tools=catalogue, tool_objects=tool_objects
-    )
-
-
-def untrained(candidates: Candidates, encoder: str = AUTO, weights: Mapping[str, float] | None = None) -> Router:
-    """Return a router with the shipped weights, or others; how rare a word is, the tools of the candidates decide."""
-    name, shipped = best_installed() if encoder == AUTO else encoder, zero_shot_weights.shipped_weights().encoders
+    candidates = tools if isinstance(tools, Candidates) else Candidates.of_tools("", tools)
+    name, shipped = best_installed() if encoder == AUTO else encoder, ZeroShotWeights.shipped().encoders
     if weights is None and name not in shipped:
         problem = f"without training there are no weights for the encoder {excerpt(name)}"
         raise UsageError(f"{problem}; one of {', '.join(shipped)} is needed, or a run")
     used = shipped[name] if weights is None else weights
     configs, cached = tuple(map(FeatureConfig, used)), CachedEncoder.fitted(name, encoded_texts(candidates))
     states = fit_states(configs, Groups(candidates, np.zeros(len(candidates.names)), candidates.offsets), cached)
-    features, w = FittedFeatures("tool", configs, states, cached), np.array(list(used.values()))
-    return Router("tool", tuple(used), w, features, TrainConfig(trainer="newton"), TrainingRecord())
+    return Router(
+        "tool",
+        tuple(used),
+        np.array(list(used.values())),
+        FittedFeatures("tool", configs, states, cached),
+        TrainConfig(trainer="newton"),
+        TrainingRecord(),
+        tools=None if isinstance(tools, Candidates) else tools,
+        tool_objects=tool_objects,
+    )

@@ -4,11 +4,11 @@ To take a step out, delete its file, its two lines here, and the line that learn
 in `experiments/refit.py`, too.
 """
 
+from ltr.runs import StoredModel
 from ltr.steps.abstain import Abstain
 from ltr.steps.foreign import Foreign
 from ltr.steps.none import NoneOfThese
 from ltr.steps.step import Instead, Ranked, Step, Told
-from ltr.storage.model_file import StoredModel
 
 __all__ = ["Instead", "Ranked", "Step", "Told", "steps_of"]
 

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
-from ltr.data.text_hashes import text_mark
 from ltr.errors import count
-from ltr.evaluation.sums import added
+from ltr.hashes import text_mark
+from ltr.records.abstain import RISK, AbstainRule
+from ltr.runs import StoredModel
 from ltr.steps.step import Ranked, Ranks, Step, Told
-from ltr.storage.abstain_rule import RISK, AbstainRule
-from ltr.storage.model_file import StoredModel
+from ltr.sums import added
 
 if TYPE_CHECKING:
     from ltr.columns import Features, Work
-    from ltr.config.run import RunConfig
-    from ltr.data.groups import Groups
-    from ltr.data.shards import Shards
-    from ltr.evaluation.abstention_threshold import ConfidentAnswers
-    from ltr.evaluation.metrics.registry import Curve
+    from ltr.config import RunConfig
+    from ltr.evaluation import ConfidentAnswers, Curve
+    from ltr.samples import Groups, Shards
     from ltr.steps.heldout import Held, HeldOut
 
 MOST_NAMES = 5_000  # of calibration data that a model keeps marks of
@@ -66,12 +64,10 @@ class Abstain(Step):
 
     def measured(self, of: "Promised", queries: tuple[int, int], *, is_moved: bool, seed: int) -> Mapping[str, Any]:
         """Return what abstaining does to queries, and why its promise may not apply."""
-        from ltr.evaluation.abstention_measures import measure_abstention
-
         if not len(of.answers.confidence):
             return {}
         moved = ("outcomes have moved the weights since the calibration",) if is_moved else ()
-        measures = measure_abstention(of.in_order(), self.rule.threshold, np.random.default_rng(seed))
+        measures = of.in_order().measured(self.rule.threshold, np.random.default_rng(seed))
         level = self.rule.level if self.rule.rule == RISK else None
         doubts = (*moved, *promise_warnings(self.rule, of, *queries))
         return {"abstention": replace(measures, not_promised=doubts, promised=level)}
@@ -106,21 +102,18 @@ class Promised(Told):
 
     def curves(self) -> "Mapping[str, Curve]":
         """Return the risk over the coverage, of thresholds."""
-        from ltr.evaluation.abstention_measures import risk_over_coverage
-
-        return {"risk_coverage": risk_over_coverage(self.answers)} if len(self.answers.confidence) else {}
+        return {"risk_coverage": self.answers.risk_over_coverage()} if len(self.answers.confidence) else {}
 
 
 def learn(router: Model, config: "RunConfig", features: "Features", held: "Held") -> Model:
     """Return the router with the rule by which it abstains, where it is asked for; its weights are held."""
-    from ltr.data.previous_tools import past_of
-    from ltr.data.shards import Whole
+    from ltr.samples import Whole
     from ltr.steps.past import with_own_past
 
     chosen, calibrate, model = config.abstain.chosen, features.data.calibrate, cast("Ranks", router)
     if chosen is None or calibrate is None:
         return router
-    if isinstance(calibrate, Whole) and past_of(calibrate.groups.candidates) == "labels":
+    if isinstance(calibrate, Whole) and calibrate.groups.candidates.known_past == "labels":
         calibrate = Whole(with_own_past(model, calibrate.groups)[0])
     sides = features.samples, calibrate
     return replace(router, abstain=learn_rule(router, chosen, sides, held.models(), config.seed, features.work))
@@ -139,14 +132,8 @@ def learn_rule(
     The training data, as models that do not know their trace score them, choose the temperature, and the thresholds
     that `precision` asks for.
     """
-    from ltr.evaluation.abstention_threshold import (
-        OneDraw,
-        fixed_thresholds,
-        precision_threshold,
-        risk_threshold,
-        upper_limit,
-    )
-    from ltr.training.temperature import helpful_temperature
+    from ltr.evaluation import fixed_thresholds, precision_threshold, risk_threshold
+    from ltr.training import helpful_temperature
 
     (rule, level), (train, calibrate), rng = chosen, sides, np.random.default_rng(seed)
     parts = list(work.map_shards(partial(_scores, models), train))
@@ -178,7 +165,7 @@ def learn_rule(
         sure = np.concatenate(list(work.map_shards(partial(_sure, at_temperature, models), train)))
         thresholds = fixed_thresholds(sure, level, answers.num_traces)
         threshold = precision_threshold(answers, level, thresholds, np.random.default_rng(seed))
-    answered, draw = answers.answered(threshold), OneDraw.of(answers, threshold, rng)
+    answered = answers.answered(threshold)
     return replace(
         plain,
         threshold=threshold,
@@ -187,7 +174,7 @@ def learn_rule(
         coverage=float(answered.mean()),
         risk=float(answers.trace_losses(threshold).mean()),
         error=float(answers.is_wrong[answered].mean()) if answered.any() else None,
-        error_limit=upper_limit(draw.wrong, draw.answered),
+        error_limit=answers.error_limit(threshold, rng),
     )
 
 
@@ -218,7 +205,7 @@ def confident_answers(model: Ranks, groups: "Groups", rel_threshold: float = 1.0
 
     A query with nothing right, and without none, is not known to be either, and is left out.
     """
-    from ltr.evaluation.abstention_threshold import ConfidentAnswers
+    from ltr.evaluation import ConfidentAnswers
 
     parts, ids = [], dict[str, int]()
     for some, is_none in ((groups, False), (groups.none_groups, True)):

@@ -6,17 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.config.run import RunConfig
-from ltr.data.candidates import Candidates, key_order, rows_repeated, tool_candidates
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.distinct_tools import ToolList
-from ltr.data.groups import Groups, select
-from ltr.data.shards import Shards
+from ltr.catalogues import ToolCatalogue, read_tools
+from ltr.config import RunConfig
 from ltr.errors import UsageError
-from ltr.evaluation.ranking import Ranking, rank
-from ltr.features.feature_context import StateMemo
-from ltr.features.precomputed_tables import Tables
-from ltr.storage.model_file import StoredModel
+from ltr.evaluation import Ranking, rank
+from ltr.features import Tables
+from ltr.runs import StoredModel
+from ltr.samples import Candidates, Groups, Shards, ToolList
 
 NOT_SERVED = (
     "the training queries are not ranked on the whole catalogue, as the features have seen their answers; "
@@ -65,16 +61,16 @@ def rankings_on(
     """Yield some of the groups, as many as have about ROWS candidates, ranked on all tools, and the labels of these."""
     if model.features is None:
         raise UsageError("evaluate.catalogue needs texts; the model was trained on ready numbers")
-    of_states: StateMemo = {}
+    of_states = dict[object, object]()
     prepared = model.features.prepared(ToolList(tuple(tools), tuple(tools.values())), of_states)
     number, at_once = len(groups.offsets) - 1, max(ROWS // len(tools), 1)
     for first in range(0, number, at_once):
         block = np.arange(first, min(first + at_once, number))
-        queries = on_all_tools(select(groups, block), tools)
+        queries = on_all_tools(groups.select(block), tools)
         candidates = queries.candidates
         phi = model.features(candidates, Tables(prepared, candidates.names, of_states))
         scores = model.terms.scores(phi, model.w)
-        yield block, rank(scores, candidates.offsets, keys=key_order(candidates)), queries.labels
+        yield block, rank(scores, candidates.offsets, keys=candidates.key_order()), queries.labels
 
 
 def is_short(median: float, tools: int) -> bool:
@@ -88,7 +84,7 @@ def is_short(median: float, tools: int) -> bool:
 
 def on_all_tools(groups: Groups, tools: ToolCatalogue) -> Groups:
     """Return the groups, each with every tool, whose label is that of the samples, 0 where they lack it."""
-    every = rows_repeated(tool_candidates("", tools), len(groups.offsets) - 1)
+    every = Candidates.of_tools("", tools).rows_repeated(len(groups.offsets) - 1)
     candidates = replace(groups.candidates, **every | {"feature_names": ()})
     return replace(groups, candidates=candidates, labels=_labels(groups, tuple(tools)), offsets=candidates.offsets)
 

@@ -4,13 +4,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Self
 
-from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.data.text_hashes import are_marked
+from ltr.catalogues import ToolCatalogue
 from ltr.errors import count
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.presets import NEWCOMERS
+from ltr.features import NEWCOMERS, FittedFeatures
+from ltr.hashes import are_marked
+from ltr.runs import StoredModel
 from ltr.steps.step import Instead, Step
-from ltr.storage.model_file import StoredModel
 
 FOREIGN = 0.1  # a catalogue is another one that has less of the tools that were right in training, or of its own
 
@@ -37,8 +36,8 @@ class Foreign(Step):
         known = int(are_marked(tuple(tools), self.answers).sum())
         if known >= FOREIGN * min(len(tools), len(self.answers)):
             return None
-        from ltr.features.zero_shot_weights import weights_of  # which most routers do without
+        from ltr.features import ZeroShotWeights  # which most routers do without
 
         number = count(len(tools), "tool")
         why = f"{known:,} of {number} of the catalogue were right in training: it is ranked as without training"
-        return Instead(weights_of(self.features.encoder.name), why)
+        return Instead(ZeroShotWeights.of(self.features.encoder.name), why)

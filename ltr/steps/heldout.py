@@ -9,20 +9,15 @@ import numpy as np
 
 from ltr.arrays import FloatArray
 from ltr.columns import IN_MEMORY, Applied, Choices, Features, Work
-from ltr.config.run import RunConfig
-from ltr.data.candidates import Candidates
-from ltr.data.groups import Groups, select
-from ltr.data.shards import Shards
-from ltr.data.splits import Dealt, Side, in_turn
-from ltr.data.text_hashes import Hashes, hashed
+from ltr.config import RunConfig
 from ltr.errors import DataError, DivergedError
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.prior_weights import prior_of
+from ltr.features import FittedFeatures, prior_of
+from ltr.hashes import Hashes, hashed
 from ltr.logs import stage
 from ltr.progress import OnProgress, Step, silent
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit_designs
-from ltr.training.model import Model
+from ltr.samples import Candidates, Groups, Shards
+from ltr.splits import Dealt, Side, in_turn
+from ltr.training import Model, TrainConfig, fit_designs
 
 FOLDS = 5
 
@@ -72,7 +67,7 @@ class HeldOut:
             inside = np.flatnonzero(fold_of_group == fold)
             if len(inside):
                 rows = np.repeat(fold_of_group == fold, np.diff(groups.offsets))
-                phi[rows] = scorer.phi(select(groups, inside).candidates)
+                phi[rows] = scorer.phi(groups.select(inside).candidates)
                 scores[rows] = scorer.scores(phi[rows])
         return Scored(groups, phi, scores)
 

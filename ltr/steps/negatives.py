@@ -1,22 +1,19 @@
 """Drawn negatives: tools of the catalogue as candidates where the log has none or few."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.config.run import RunConfig
-from ltr.data.added_negatives import Additions, with_additions
-from ltr.data.catalogues.tools import ToolCatalogue, read_tools
-from ltr.data.draw_rules_and_probabilities import NEAR, RANDOM, names_right_alone
-from ltr.data.groups import Groups
-from ltr.data.none_candidates import RIGHT
-from ltr.data.text_hashes import hashed, mixed
-from ltr.encoders.registry import AUTO, best_installed
+from ltr.catalogues import ToolCatalogue, ToolText, read_tools
+from ltr.config import RunConfig
+from ltr.encoders import AUTO, best_installed
 from ltr.errors import UsageError, count
-from ltr.features.nearest_tools import NearestTools
+from ltr.features import NearestTools
+from ltr.hashes import hashed, mixed
+from ltr.samples import LOGGED, NEAR, RANDOM, RIGHT, Candidates, Groups
 
 WHOLE: Final = "catalogue"
 MOST_WHOLE = 200  # tools up to which `catalogue` means every tool
@@ -158,7 +155,7 @@ def count_uncorrected(groups: Groups) -> int:
         return 0
     offered = np.add.reduceat(draws.are_logged.astype(np.int64), groups.offsets[:-1])
     has_drawn = offered < np.diff(groups.offsets)
-    return int((has_drawn & (offered > 1) & ~names_right_alone(draws, groups.labels, groups.offsets)).sum())
+    return int((has_drawn & (offered > 1) & ~draws.names_right_alone(groups.labels, groups.offsets)).sum())
 
 
 def uncorrected_warnings(number: int, of: int) -> Iterator[str]:
@@ -172,3 +169,41 @@ def uncorrected_warnings(number: int, of: int) -> Iterator[str]:
             f"negatives: the log offers several candidates in {number:,} of {count(of, 'query', 'queries')}; what is "
             "drawn beside them could not have been chosen there, and gets no offset"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """Tools that were drawn: group, tool, rule and probability of each; and the probability of every row there is."""
+
+    groups: IntArray  # (additions,)
+    names: Sequence[str]
+    rules: IntArray
+    probabilities: FloatArray
+    of_rows: FloatArray  # (rows of the groups,)
+
+
+def with_additions(groups: Groups, added: Additions, tools: Mapping[str, ToolText]) -> Groups:
+    """Return the groups with the tools drawn for them, wrong candidates each on the line that its group begins with.
+
+    >>> one = Candidates.of_tools("weather?", {"get_weather": ToolText()})
+    >>> drawn = Additions(np.array([0]), ["send_mail"], np.array([2]), np.array([1.0]), np.array([1.0]))
+    >>> both = with_additions(Groups(one, np.array([1.0]), one.offsets), drawn, {"send_mail": ToolText("a mail")})
+    >>> both.candidates.name_texts, both.labels, both.candidates.is_logged
+    (('get_weather', 'send_mail'), array([1., 0.]), array([ True, False]))
+    """
+    offered = {name: tools[name] for name in added.names}
+    codes = dict(zip(offered, range(len(offered)), strict=True))
+    names = np.array([codes[name] for name in added.names], dtype=np.int64)
+    offsets = np.array([0, len(names)])
+    drawn = replace(Candidates.of_tools("", offered), offsets=offsets, names=names, texts=names, lines=names)
+    drawn = replace(drawn, draw_rules=added.rules, draw_probabilities=added.probabilities)
+    candidates = groups.candidates
+    rules = np.full(len(groups.labels), LOGGED) if candidates.draw_rules is None else candidates.draw_rules
+    before = replace(candidates, draw_rules=rules, draw_probabilities=added.of_rows)
+    both = Groups.stack([replace(groups, candidates=before), Groups(drawn, np.zeros(len(names)), offsets)])
+    lines = np.concatenate([candidates.lines, candidates.lines[groups.offsets[:-1]][added.groups]])
+    both = replace(both, candidates=replace(both.candidates, lines=lines))
+    every, sizes = np.arange(len(groups.offsets) - 1), np.diff(groups.offsets)
+    rows = np.argsort(np.concatenate([np.repeat(every, sizes), added.groups]), kind="stable")
+    extended = both.take(every, rows, sizes + np.bincount(added.groups, minlength=len(every)))
+    return replace(extended, none_groups=groups.none_groups)

@@ -9,21 +9,14 @@ import numpy as np
 
 from ltr.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from ltr.columns import Applied, Prepared, Work
-from ltr.data.draw_rules_and_probabilities import offset_of_draws
-from ltr.data.groups import Groups, select
-from ltr.data.shards import Shards, Whole, changed
-from ltr.data.splits import hash_blocks
-from ltr.features.crossfit import CrossFit, CrossFitting, fit_states_of
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.presets import NEWCOMERS
-from ltr.features.registry import FeatureConfig
+from ltr.features import NEWCOMERS, CrossFit, CrossFitting, FeatureConfig, FittedFeatures, fit_states
+from ltr.featurized import design_of
 from ltr.logs import stage
-from ltr.storage.designs import design_of
-from ltr.storage.model_file import StoredModel
-from ltr.storage.training_record import NewcomersRecord
-from ltr.training.config import TrainConfig
-from ltr.training.fit import fit
-from ltr.training.trainable import Designs
+from ltr.records.training import NewcomersRecord
+from ltr.runs import StoredModel
+from ltr.samples import Groups, Shards, Whole
+from ltr.splits import hash_blocks
+from ltr.training import Designs, TrainConfig, fit
 
 FOLDS = 5  # of traces; in each another fifth of the tools that were right is held out as well
 SALT = b"newcomer"
@@ -68,7 +61,7 @@ class Fold:
     def learned(self, groups: Groups) -> Groups:
         """Select the groups of other traces that ask for no tool held out."""
         is_held = np.logical_or.reduceat(self.right_held(groups), groups.offsets[:-1])
-        return select(groups, np.flatnonzero(self.outside(groups) & ~is_held))
+        return groups.select(np.flatnonzero(self.outside(groups) & ~is_held))
 
     def missed(self, groups: Groups) -> set[str]:
         """Return the tools held out that are right in other traces."""
@@ -94,7 +87,7 @@ def with_newcomers(model: Model, prepared: Prepared, samples: Shards | None, tra
             return model
         offset, slope = _fitted(held, train, prepared.count_traces()).tolist()
         added = _added(features)
-        states = fit_states_of(added, samples, features.encoder, work.engine)
+        states = fit_states(added, samples, features.encoder, work.engine)
     w = np.array([0.0, offset, slope][-len(added) :])  # where UNTRAINED comes with them, it counts for newcomers alone
     record = NewcomersRecord(offset, slope, held_out=number, queries=sum(len(one.asks_for_missed) for one in held))
     return _with_columns(model, replace(features, configs=added, states=states), w, record)
@@ -129,13 +122,13 @@ def _held_out(model: StoredModel, features: FittedFeatures, samples: Shards, wor
     for fold in map(Fold, range(FOLDS)):
         if sum(int(one.asks_for_missed.sum()) for one in held) >= ENOUGH:
             break
-        learned = changed(samples, fold.learned)
+        learned = samples.changed(fold.learned)
         sizes = list(work.map_shards(_count_groups, learned))
         inside = list(work.map_shards(partial(_count_inside, fold), samples))
         if not any(sizes) or not any(inside):
             continue
         missed = set[str]().union(*work.map_shards(fold.missed, samples))
-        states = fit_states_of(configs, learned, features.encoder, work.engine)
+        states = fit_states(configs, learned, features.encoder, work.engine)
         fitted = FittedFeatures("tool", configs, states, features.encoder)
         applied = Applied(fitted.names, fitted, is_apart=not isinstance(samples, Whole))
         told = partial(_scored, model, applied, len(features.configs), fold, frozenset(missed))
@@ -156,13 +149,13 @@ def _scored(
 ) -> WithoutSome:
     """The queries that a fold leaves out."""
     inside = np.flatnonzero(~fold.outside(groups))
-    asked, candidates = select(groups, inside), groups.candidates
+    asked, candidates = groups.select(inside), groups.candidates
     is_missed = np.array([name in missed for name in candidates.name_texts], dtype=bool)[candidates.names]
     asks = np.logical_or.reduceat(fold.right_held(groups) & is_missed, groups.offsets[:-1])
     phi, draws = applied(asked.candidates), asked.candidates.draws
     scores = model.terms.scores(phi[:, :trained], model.w)
     if draws is not None:
-        scores = scores + offset_of_draws(draws, asked.labels, asked.offsets, asked.candidates.place)
+        scores = scores + draws.offset(asked.labels, asked.offsets, asked.candidates.place)
     newcomers, sizes = phi[:, -len(NEWCOMERS) :], np.diff(asked.offsets)
     return WithoutSome(scores, newcomers, asked.labels, sizes, asked.group_weights, asks[inside])
 

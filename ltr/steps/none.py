@@ -7,26 +7,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from ltr.arrays import FloatArray
-from ltr.data.candidates import Candidates
-from ltr.features.registry import FEATURES
-from ltr.features.tokenization import TOKEN
+from ltr.arrays import BoolArray, FloatArray, IntArray
+from ltr.engine import IN_PROCESS, Engine
+from ltr.errors import DataError
+from ltr.features import FEATURES, TOKEN
+from ltr.hashes import Hashes, hashed, mixed
+from ltr.runs import StoredModel
+from ltr.samples import Candidates, Groups, Shards
 from ltr.steps.step import Ranked, Ranks, Step, Told
-from ltr.storage.model_file import StoredModel
-from ltr.training.none_logit import NoneLogit, none_inputs
-from ltr.training.softmax import softmax
+from ltr.training import NoneLogit, none_inputs, softmax
 
 if TYPE_CHECKING:
     from ltr.columns import Features, Work
-    from ltr.config.none_and_abstain import NoneConfig
-    from ltr.config.run import RunConfig
-    from ltr.data.groups import Groups
-    from ltr.data.right_candidate_removal import Removal
-    from ltr.data.shards import Shards
-    from ltr.engines.engine import Engine
-    from ltr.evaluation.none_of_these_measures import NoneQueries
+    from ltr.config import NoneConfig, RunConfig
+    from ltr.engine import Engine
+    from ltr.evaluation import NoneQueries
+    from ltr.samples import Groups, Shards
     from ltr.steps.heldout import Held, HeldOut
-    from ltr.training.none_logit_fit import NoneRows
+    from ltr.training import NoneRows
 
 Model = TypeVar("Model", bound=StoredModel)
 
@@ -57,13 +55,10 @@ class NoneOfThese(Step):
 
         It is by a model that learned from copies, where the samples do not say of any query that none is right.
         """
-        from ltr.config.none_and_abstain import NoneConfig
-        from ltr.data.none_of_these_groups import groups_to_learn
-        from ltr.data.right_candidate_removal import removal_of
-        from ltr.data.shards import changed
+        from ltr.config import NoneConfig
 
         share = NoneConfig(source=self.logit.source, share=self.logit.share).removed_share
-        known = changed(shards, groups_to_learn)
+        known = shards.changed(Groups.to_learn)
         if share is None or any(known[number].none_groups is not None for number in range(len(known))):
             return None
         return removal_of(known, share, seed=seed, engine=engine)
@@ -77,9 +72,7 @@ class NoneOfThese(Step):
 
     def measured(self, of: "ToldNone", queries: tuple[int, int], *, is_moved: bool, seed: int) -> Mapping[str, Any]:
         """Return how well P(none) tells queries for which none is right from others."""
-        from ltr.evaluation.none_of_these_measures import measure_none
-
-        return {"none": measure_none(of.queries, learned_from=self.logit.source, for_share=self.logit.share)}
+        return {"none": of.queries.measured(learned_from=self.logit.source, for_share=self.logit.share)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,20 +139,15 @@ def learn(router: Model, config: "RunConfig", features: "Features", held: "Held"
 
 def none_source(config: "NoneConfig", shards: "Shards", seed: int, work: "Work") -> NoneSource:
     """Return what P(none) is learned from: copies without their right candidates, or what the log says."""
-    from ltr.config.none_and_abstain import LOG  # an answer needs none of them
-    from ltr.data.none_of_these_groups import none_groups
-    from ltr.data.right_candidate_removal import removal_of
-    from ltr.data.shards import changed
-
     if config.removed_share is not None:
         removal = removal_of(shards, config.removed_share, seed=seed, engine=work.engine)
-        return NoneSource(config.source or "", *(changed(shards, part) for part in (removal.rest, removal.copies)))
-    return NoneSource(LOG, shards, changed(shards, none_groups))
+        return NoneSource(config.learned_from, *(shards.changed(part) for part in (removal.rest, removal.copies)))
+    return NoneSource(config.learned_from, shards, shards.changed(Groups.left_out))
 
 
 def learn_none(config: "NoneConfig", source: NoneSource, models: "HeldOut", work: "Work") -> NoneLogit:
     """Fit b on scores by models that know nothing of the trace."""
-    from ltr.training.none_logit_fit import NoneRows, fit_none
+    from ltr.training import NoneRows, fit_none
 
     relevance, sides = relevance_column(models.names), ((source.rest, False), (source.none, True))
     ids = {trace for shards, _ in sides for of_shard in work.map_shards(_traces, shards) for trace in of_shard}
@@ -184,7 +172,7 @@ def none_rows(
 
     A group without a right candidate and without none is not known to be either.
     """
-    from ltr.training.none_logit_fit import NoneRows
+    from ltr.training import NoneRows
 
     scored, candidates = models.scored(groups), groups.candidates
     read = relevance_of(models.names, scored.phi, relevance), word_counts(candidates)
@@ -203,14 +191,13 @@ def told_of(
 
     A query with nothing right, and without none, is not known to be either.
     """
-    from ltr.data.groups import select
-    from ltr.evaluation.sums import added
+    from ltr.sums import added
 
     rest, none = groups, groups.none_groups
     if removal is not None:
         rest, none = removal.rest(groups), removal.copies(groups)
     is_known = np.maximum.reduceat(rest.labels, rest.offsets[:-1]) >= threshold
-    asked = [(select(rest, np.flatnonzero(is_known)), False), *([] if none is None else [(none, True)])]
+    asked = [(rest.select(np.flatnonzero(is_known)), False), *([] if none is None else [(none, True)])]
     parts = [_queries(model, some, logit, threshold, is_none=is_none) for some, is_none in asked if len(some.labels)]
     return ToldNone(added(parts)) if parts else None
 
@@ -221,7 +208,7 @@ def _queries(model: Ranks, groups: "Groups", logit: NoneLogit, threshold: float,
     scores, starts = model.scores(phi), groups.offsets[:-1]
     is_first = scores == np.repeat(np.maximum.reduceat(scores, starts), np.diff(groups.offsets))
     right = np.add.reduceat((is_first & (groups.labels >= threshold)).astype(float), starts)
-    from ltr.evaluation.none_of_these_measures import NoneQueries
+    from ltr.evaluation import NoneQueries
 
     return NoneQueries(
         none_probabilities(logit, model.names, groups.candidates, phi, scores),
@@ -229,3 +216,82 @@ def _queries(model: Ranks, groups: "Groups", logit: NoneLogit, threshold: float,
         right / np.add.reduceat(is_first.astype(float), starts),
         np.full(len(starts), is_none),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Which groups are copied: those whose key is at most this one."""
+
+    seed: int
+    last: int
+
+    def rest(self, groups: Groups) -> Groups:
+        """Return all groups less one wrong candidate each."""
+        right, usable, _ = self._usable(groups)
+        sizes, is_right = np.diff(groups.offsets), groups.labels > 0
+        names = hashed(groups.candidates.name_texts)[groups.candidates.names]
+        rows = mixed(mixed(np.repeat(_keys(groups, self.seed), sizes)) ^ names).astype(np.float64)
+        rows[is_right] = np.inf  # the right ones stay
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        order = np.lexsort((rows, owner))
+        place = np.empty(len(rows), dtype=np.int64)
+        place[order] = np.arange(len(rows)) - groups.offsets[owner]
+        is_left_out = (place < np.minimum(right, sizes - right)[owner]) & ~is_right
+        return of_rows(groups, ~is_left_out, usable)
+
+    def copies(self, groups: Groups) -> Groups:
+        """Return copies of some groups less their right candidates."""
+        _, usable, keys = self._usable(groups)
+        return of_rows(groups, groups.labels <= 0, usable[keys <= np.uint64(self.last)])
+
+    def _usable(self, groups: Groups) -> tuple[IntArray, IntArray, Hashes]:
+        right, usable = _usable(groups)
+        return right, usable, _keys(groups, self.seed)[usable]
+
+
+def removal_of(shards: Shards, share: float, *, seed: int, engine: Engine = IN_PROCESS) -> Removal:
+    """Return which groups are copied less their right candidates: a share of those with something right and wrong.
+
+    Of several right candidates all go, and as many wrong ones, so that the length of a list tells nothing. Which
+    groups are copied, and which candidate goes, follows from a hash of the seed, the group's key and the candidate's
+    name: the order of groups moves nothing. Groups with nothing right, or nothing wrong, are in neither.
+
+    >>> from ltr.catalogues import ToolText
+    >>> from ltr.samples import Whole
+    >>> one = Candidates.of_tools("weather?", {"a": ToolText(), "b": ToolText(), "c": ToolText()})
+    >>> groups = Groups(one, np.array([1.0, 0.0, 0.0]), one.offsets)
+    >>> removal = removal_of(Whole(groups), 0.5, seed=0)
+    >>> removal.rest(groups).labels, removal.copies(groups).labels
+    (array([1., 0.]), array([0., 0.]))
+    """
+    keys = np.concatenate(list(engine.map(partial(_usable_keys, shards, seed), range(len(shards)))))
+    if not len(keys):
+        raise DataError("none from removed: no query has both a right candidate, which goes, and a wrong one")
+    return Removal(seed, int(np.sort(keys)[max(round(share * len(keys)), 1) - 1]))
+
+
+def _usable_keys(shards: Shards, seed: int, number: int) -> Hashes:
+    groups = shards[number]
+    return _keys(groups, seed)[_usable(groups)[1]]
+
+
+def _usable(groups: Groups) -> tuple[IntArray, IntArray]:
+    """How many right candidates each group has, and the places of those that have a wrong one, too."""
+    right = np.add.reduceat((groups.labels > 0).astype(np.int64), groups.offsets[:-1])
+    return right, np.flatnonzero((right > 0) & (right < np.diff(groups.offsets)))
+
+
+def _keys(groups: Groups, seed: int) -> Hashes:
+    """A hash of the seed and the key of each group."""
+    candidates = groups.candidates
+    pairs = zip(candidates.traces.tolist(), candidates.node_ids, strict=True)
+    return mixed(hashed(f"{seed}\0{candidates.trace_ids[trace]}\0{node}" for trace, node in pairs))
+
+
+def of_rows(groups: Groups, stays: BoolArray, indices: IntArray) -> Groups:
+    """Return the groups at the indices with those of their rows that stay, at least one each."""
+    chosen = np.zeros(len(groups.offsets) - 1, dtype=bool)
+    chosen[indices] = True
+    sizes = np.add.reduceat(stays.astype(np.int64), groups.offsets[:-1])
+    rows = np.flatnonzero(stays & np.repeat(chosen, np.diff(groups.offsets)))
+    return replace(groups.take(indices, rows, sizes[indices]), times=None, none=None, outcomes=None)

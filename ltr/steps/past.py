@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ltr.arrays import FloatArray, ragged
-from ltr.data.candidates import Candidates, Past, key_order
-from ltr.data.groups import Groups, select
-from ltr.data.previous_tools import past_lists, with_past
-from ltr.data.shards import Shards, Whole
-from ltr.evaluation.ranking import Ties, order, rank
+from ltr.evaluation import Ties, order, rank
 from ltr.logs import stage
 from ltr.progress import OnProgress, silent
+from ltr.samples import Candidates, Groups, Past, Shards, Whole, with_past
 
 if TYPE_CHECKING:
     from ltr.columns import Prepared
-    from ltr.config.run import RunConfig
+    from ltr.config import RunConfig
     from ltr.steps.heldout import HeldOut
-    from ltr.training.config import TrainConfig
-    from ltr.training.trainable import Designs
+    from ltr.training import Designs, TrainConfig
 
 
 class Scoring(Protocol):
@@ -47,19 +43,19 @@ def with_own_past(scorer: Scoring, groups: Groups, phi: FloatArray | None = None
     phi = np.array(scorer.phi(groups.candidates) if phi is None else phi)
     while True:
         walked = with_past(groups, first_choices(scorer, groups, phi), "own")
-        pairs = zip(past_lists(groups.candidates), past_lists(walked.candidates), strict=True)
+        pairs = zip(groups.candidates.past_lists(), walked.candidates.past_lists(), strict=True)
         changed = np.flatnonzero([before != after for before, after in pairs])
         groups = walked
         if not len(changed):
             return groups, phi
         owner, within = ragged(np.diff(groups.offsets)[changed])
-        phi[groups.offsets[changed][owner] + within] = scorer.phi(select(groups, changed).candidates)
+        phi[groups.offsets[changed][owner] + within] = scorer.phi(groups.select(changed).candidates)
 
 
 def first_choices(scorer: Scoring, groups: Groups, phi: FloatArray) -> list[tuple[str, ...]]:
     """Return the name that stands first in each group."""
     candidates = groups.candidates
-    ranking = rank(scorer.scores(phi), groups.offsets, keys=key_order(candidates))
+    ranking = rank(scorer.scores(phi), groups.offsets, keys=candidates.key_order())
     first = candidates.names[order(ranking, Ties.EXPECTED)[groups.offsets[:-1]]]
     return [(candidates.name_texts[code],) for code in first.tolist()]
 
@@ -76,15 +72,15 @@ def designs_to_learn(
     The choices are of models of other folds, so that no label of its trace is among them. Who learns from right tools
     alone trusts the past more than a past of own choices deserves.
     """
+    from ltr.featurized import StoredDesigns, design_of
     from ltr.steps.heldout import held_out  # to be measured needs none of what learning does
-    from ltr.storage.designs import StoredDesigns, design_of
 
     if past != "labels":
         return prepared.designs
     models = held_out(config, train, prepared.shards, work=prepared.work, on_progress=on_progress)
     if isinstance(prepared.shards, Whole):
         groups = prepared.groups
-        twice = select(groups, np.tile(np.arange(len(groups.offsets) - 1), 2))
+        twice = groups.select(np.tile(np.arange(len(groups.offsets) - 1), 2))
         return (design_of(twice, np.vstack([prepared.phi, own_columns(models, groups, prepared.phi)])),)
     folder = prepared.work.new_folder()
     write = partial(_write_twice, models, prepared, folder)
@@ -93,11 +89,11 @@ def designs_to_learn(
 
 
 def _write_twice(models: "HeldOut", prepared: "Prepared", folder: Path, number: int) -> str:
-    from ltr.storage.designs import design_of, write_design
+    from ltr.featurized import StoredDesigns, design_of
 
     groups, phi, name = prepared.shards[number], np.asarray(prepared.designs[number].phi), f"part-{number:05}.npz"
-    twice = select(groups, np.tile(np.arange(len(groups.offsets) - 1), 2))
-    write_design(folder / name, design_of(twice, np.vstack([phi, own_columns(models, groups, phi)])))
+    twice = groups.select(np.tile(np.arange(len(groups.offsets) - 1), 2))
+    StoredDesigns.write(folder / name, design_of(twice, np.vstack([phi, own_columns(models, groups, phi)])))
     return name
 
 
@@ -108,7 +104,7 @@ def own_columns(models: "HeldOut", groups: Groups, phi: FloatArray) -> FloatArra
         inside = fold_of_group == fold
         if inside.any():
             rows = np.repeat(inside, np.diff(groups.offsets))
-            own[rows] = with_own_past(scorer, select(groups, np.flatnonzero(inside)))[1]
+            own[rows] = with_own_past(scorer, groups.select(np.flatnonzero(inside)))[1]
     return own
 
 
@@ -119,9 +115,9 @@ def both_pasts(
 
     Every alternative is taught and judged by the same choices.
     """
-    from ltr.features.prior_weights import prior_of
+    from ltr.features import prior_of
     from ltr.steps.heldout import Scorer
-    from ltr.training.fit import fit_designs
+    from ltr.training import fit_designs
 
     designs = designs_to_learn(config, train, prepared, "labels")
     prior = prior_of(train, prepared.names)

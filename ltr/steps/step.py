@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from ltr.arrays import FloatArray, IntArray
-from ltr.data.candidates import Candidates
-from ltr.data.catalogues.tools import ToolCatalogue
-from ltr.evaluation.sums import AddsUp
-from ltr.storage.model_file import StoredModel
-from ltr.training.softmax import softmax
+from ltr.catalogues import ToolCatalogue
+from ltr.runs import StoredModel
+from ltr.samples import Candidates
+from ltr.sums import AddsUp
+from ltr.training import softmax
 
 if TYPE_CHECKING:
-    from ltr.data.groups import Groups
-    from ltr.data.shards import Shards
-    from ltr.engines.engine import Engine
-    from ltr.evaluation.metrics.registry import Curve
+    from ltr.engine import Engine
+    from ltr.evaluation import Curve
+    from ltr.samples import Groups, Shards
 
 
 class Ranks(Protocol):

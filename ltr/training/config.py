@@ -7,7 +7,7 @@ from typing import Literal
 
 from ltr.arrays import LARGEST
 from ltr.errors import RangeError, UsageError
-from ltr.training.piecewise_linear_curves import MOST as MOST_KNOTS
+from ltr.training.curves import Knots
 from ltr.training.targets import TARGETS
 
 MOST_EPOCHS = 10**9
@@ -56,54 +56,50 @@ class TrainConfig:
     """Folds of the cross-validation; without it, none."""
 
     def __post_init__(self) -> None:
-        problems = list(self._problems())
+        wrong = [(key, value, needed) for key, value, is_right, needed in self._rules() if not is_right]
+        problems = [f"{key} is {value!r}; {needed}" if key else needed for key, value, needed in wrong]
         if problems:
             raise RangeError(*problems)
 
-    def _problems(self) -> Iterator[str]:
-        if self.recipe not in ("specification", "recommended"):
-            yield f"recipe is {self.recipe!r}; specification or recommended is needed"
-        if not isinstance(self.trainer, str):
-            yield f"trainer is {self.trainer!r}; a name is needed"
-        if not _is_between(self.learning_rate, 0, LARGEST) or self.learning_rate == 0:
-            yield f"learning_rate is {self.learning_rate!r}; it must be above 0, at most {LARGEST:g}"
-        yield from _whole_number_problem("epochs", self.epochs, 1, MOST_EPOCHS)
-        yield from self._problems_of_shape()
-        if not _is_between(self.init, -LARGEST, LARGEST):
-            yield f"init is {self.init!r}; it must be finite, from {-LARGEST:g} to {LARGEST:g}"
+    def _rules(self) -> Iterator[tuple[str, object, bool, str]]:
+        """Yield each key, its value, whether that may be, and what is needed; a caller may have passed anything."""
+
+        def whole(key: str, least: int, most: int = MOST_EPOCHS) -> tuple[str, object, bool, str]:
+            value = getattr(self, key)
+            is_right = _is_between(value, least, most) and isinstance(value, Integral)
+            return key, value, is_right, f"it must be at least {least}, a whole number up to {most:,}"
+
+        def either(key: str, *names: str) -> tuple[str, object, bool, str]:
+            value = getattr(self, key)
+            return key, value, value in names, f"{' or '.join(names)} is needed"
+
+        def truth(key: str) -> tuple[str, object, bool, str]:
+            return key, getattr(self, key), isinstance(getattr(self, key), bool), "true or false is needed"
+
+        is_positive = _is_between(self.learning_rate, 0, LARGEST) and self.learning_rate != 0
         wrong_l2s = [l2 for l2 in self.l2s if not _is_between(l2, 0, LARGEST)]
-        if wrong_l2s:
-            yield f"l2 is {wrong_l2s[0]!r}; it must be 0 or more, at most {LARGEST:g}"
-        elif not self.l2s or len(set(self.l2s)) < len(self.l2s):
-            yield f"l2 is {list(self.l2s)!r}; different numbers are needed, at least one"
-        if self.l2_rule not in ("best", "one_se"):
-            yield f"l2_rule is {self.l2_rule!r}; best or one_se is needed"
-        yield from self._problems_of_recommended()
-        if self.targets not in TARGETS:
-            yield f"targets is {self.targets!r}; it must be one of {', '.join(TARGETS)}"
-        yield from _whole_number_problem("patience", self.patience, 1, MOST_EPOCHS)
-        if not isinstance(self.metric, str):
-            yield f"metric is {self.metric!r}; a name is needed"
-        if self.folds is not None:
-            yield from _whole_number_problem("folds", self.folds, 2, MOST_EPOCHS)
-
-    def _problems_of_shape(self) -> Iterator[str]:
-        """Of what the score is made of."""
-        yield from _whole_number_problem("knots", self.knots, 0, MOST_KNOTS)
-        for key in ("standardize", "products"):
-            if not isinstance(getattr(self, key), bool):
-                yield f"{key} is {getattr(self, key)!r}; true or false is needed"
-
-    def _problems_of_recommended(self) -> Iterator[str]:
-        """Of what the recommended recipe does beside its columns."""
-        if not isinstance(self.newcomers, bool):
-            yield f"newcomers is {self.newcomers!r}; true or false is needed"
-        if self.prior not in ("zero", "shipped"):
-            yield f"prior is {self.prior!r}; zero or shipped is needed"
-        if not isinstance(self.choose, tuple) or not set(self.choose) <= set(CHOICES):
-            yield f"choose is {self.choose!r}; a list of {', '.join(CHOICES)} is needed"
-        if self.choose and len(self.l2s) > 1:
-            yield "choose needs one l2; without choose, train.folds choose among several"
+        are_different = bool(self.l2s) and (bool(wrong_l2s) or len(set(self.l2s)) == len(self.l2s))
+        are_choices = isinstance(self.choose, tuple) and set(self.choose) <= set(CHOICES)
+        yield either("recipe", "specification", "recommended")
+        yield "trainer", self.trainer, isinstance(self.trainer, str), "a name is needed"
+        yield "learning_rate", self.learning_rate, is_positive, f"it must be above 0, at most {LARGEST:g}"
+        yield whole("epochs", 1)
+        yield whole("knots", 0, Knots.MOST)
+        yield from (truth("standardize"), truth("products"))
+        finite = f"it must be finite, from {-LARGEST:g} to {LARGEST:g}"
+        yield "init", self.init, _is_between(self.init, -LARGEST, LARGEST), finite
+        yield from (("l2", l2, False, f"it must be 0 or more, at most {LARGEST:g}") for l2 in wrong_l2s[:1])
+        yield "l2", list(self.l2s), are_different, "different numbers are needed, at least one"
+        yield either("l2_rule", "best", "one_se")
+        yield truth("newcomers")
+        yield either("prior", "zero", "shipped")
+        yield "choose", self.choose, are_choices, f"a list of {', '.join(CHOICES)} is needed"
+        is_open = bool(self.choose) and len(self.l2s) > 1
+        yield "", None, not is_open, "choose needs one l2; without choose, train.folds choose among several"
+        yield "targets", self.targets, self.targets in TARGETS, f"it must be one of {', '.join(TARGETS)}"
+        yield whole("patience", 1)
+        yield "metric", self.metric, isinstance(self.metric, str), "a name is needed"
+        yield from [] if self.folds is None else [whole("folds", 2)]
 
     def refuse_other_scale(self, key: str) -> None:
         """Raise for a key that needs the exact optimum on columns of one scale, unless that is asked for."""
@@ -137,11 +133,6 @@ def remedy(config: TrainConfig) -> str:
     if product > 1:
         return f"lower l2 or learning_rate: their product is {product:g}, and above 1 a step makes w larger"
     return "lower learning_rate or scale the features"
-
-
-def _whole_number_problem(name: str, value: float, least: int, most: int) -> Iterator[str]:
-    if not (_is_between(value, least, most) and isinstance(value, Integral)):
-        yield f"{name} is {value!r}; it must be at least {least}, a whole number up to {most:,}"
 
 
 def _is_between(value: float, least: float, most: float) -> bool:

@@ -10,15 +10,14 @@ import numpy as np
 from ltr.arrays import FloatArray
 from ltr.errors import DivergedError
 from ltr.training.config import TrainConfig, remedy
-from ltr.training.epochs_and_progress import Epoch, OnEpoch, Progress
-from ltr.training.fit_result import Fitted
-from ltr.training.identifiability import Geometry
-from ltr.training.kernels.dispatch_by_size import for_steps
-from ltr.training.passes_over_groups import Run, passes
-from ltr.training.trainable import Trainable, TrainingGroups
+from ltr.training.designs import TrainingGroups
+from ltr.training.epochs import Epoch, OnEpoch, Progress
+from ltr.training.geometry import Geometry
+from ltr.training.groups import Run, Trainable, for_steps, passes
+from ltr.training.model import Fitted
 
 Step = tuple[FloatArray, FloatArray, FloatArray, float, FloatArray | None]
-Pass = Callable[[FloatArray], tuple[float, FloatArray]]
+EpochPass = Callable[[FloatArray], tuple[float, FloatArray]]
 HELD_NUMBERS = 1 << 22  # numbers of phi up to which the steps of all groups stay in memory between epochs
 
 
@@ -62,11 +61,9 @@ def _over_shards(groups: TrainingGroups, config: TrainConfig, w: FloatArray) -> 
     return total, w
 
 
-def epoch_pass(groups: Trainable, config: TrainConfig) -> Pass:
+def epoch_pass(groups: Trainable, config: TrainConfig) -> EpochPass:
     """The function that makes one epoch: from w to the loss and the next w."""
-    has_offset = bool(len(groups.score_offset))
-    kernels = for_steps(groups.phi.shape[1], len(groups) * config.epochs, has_offset=has_offset)
-    if kernels:
+    if kernels := for_steps(groups.columns, len(groups) * config.epochs):
         arrays = (groups.phi, groups.offsets, groups.weights, groups.shares, groups.score_offset)
         return lambda w: kernels.epoch(w, *arrays, config.learning_rate, config.penalty)
     runs = list(passes(groups))

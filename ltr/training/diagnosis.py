@@ -9,22 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ltr.arrays import BoolArray, FloatArray, IntArray
-from ltr.engines.engine import IN_PROCESS, Engine
-from ltr.training.column_scale import in_units
+from ltr.engine import IN_PROCESS, Engine
+from ltr.errors import count
 from ltr.training.config import TrainConfig
-from ltr.training.fit_result import Fitted, Optimum
-from ltr.training.identifiability import Geometry
-from ltr.training.model import Model
+from ltr.training.designs import Designs, TrainingGroups, training_groups
+from ltr.training.geometry import Geometry, in_units
+from ltr.training.groups import Trainable
+from ltr.training.model import Fitted, Model, Optimum
 from ltr.training.newton import centre_of, solve
-from ltr.training.nonlinear_terms import Terms
 from ltr.training.objective import slope
 from ltr.training.standard_errors import NORMAL_95, StandardErrors, effective_text, standard_errors
-from ltr.training.trainable import Design, Designs, Trainable, TrainingGroups, training_groups
+from ltr.training.terms import Terms
 
 COLLINEAR = 0.95  # correlation inside the groups from which a pair is named
 MOST_LEFT_OUT = 80  # features without terms up to which each is left out in turn; fewer with terms, for the same work
 NO_GAIN = 1e-12  # possible gain up to here is rounding
-
 ILL_CONDITIONED = 30.0  # Belsley, Kuh and Welsch: from here on collinearity harms
 FEW_CLUSTERS = 40  # sandwich errors of fewer are too small
 GROUPS_PER_FEATURE = 10
@@ -61,10 +60,10 @@ class Diagnosis:
         """Reasons to trust a weight, or the whole of w, less; `is_l2_chosen`: data left out weighed the penalty."""
         yield from self._warnings_of_distance(model)
         if self.effective_groups < GROUPS_PER_FEATURE * len(model.w):
-            weights = _count(len(model.w), "feature" if len(model.w) == len(self.is_open) else "weight")
-            yield f"{_count(round(self.effective_groups), 'group')} for {weights}: another sample gives other weights"
+            weights = count(len(model.w), "feature" if len(model.w) == len(self.is_open) else "weight")
+            yield f"{count(round(self.effective_groups), 'group')} for {weights}: another sample gives other weights"
         if self.groups_all_alike:
-            share = f"{self.groups_all_alike:,} of {_count(model.training.groups, 'group')}"
+            share = f"{self.groups_all_alike:,} of {count(model.training.groups, 'group')}"
             yield f"every candidate is equally right in {share}: they teach nothing and pull all weights towards 0"
         for first, second, correlation in self.collinear:
             pair = f"{names[first]} and {names[second]} are nearly the same column"
@@ -122,7 +121,7 @@ class Diagnosis:
 
     def _warnings_of_weights(self, model: Model, errors: StandardErrors, names: Sequence[str]) -> Iterator[str]:
         if errors.form != "hessian" and errors.effective_clusters < FEW_CLUSTERS:
-            clusters = _count(errors.clusters, "trace" if errors.form == "by_trace" else "group")
+            clusters = count(errors.clusters, "trace" if errors.form == "by_trace" else "group")
             effective = effective_text(errors.clusters, errors.effective_clusters)
             yield f"{clusters}{f' count as {effective}' if effective else ''}: standard errors of so few are too small"
         is_significant = np.abs(errors.z) >= NORMAL_95
@@ -142,37 +141,7 @@ def _listed(names: Sequence[str], is_listed: BoolArray) -> str:
     return ", ".join(name for name, is_named in zip(names, is_listed, strict=True) if is_named)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def diagnose(
-    phi: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    offsets: npt.ArrayLike,
-    config: TrainConfig,
-    model: Model,
-    *,
-    weights: npt.ArrayLike | None = None,
-    score_offset: npt.ArrayLike | None = None,
-    prior: FloatArray | None = None,
-    clusters: npt.ArrayLike | None = None,
-    names: Sequence[str] | None = None,
-) -> Diagnosis:
-    """The diagnosis of a model that `fit` gave for the same arrays; clusters: the trace of each group.
-
-    >>> phi = [[1.0], [0.0], [0.0], [1.0], [1.0], [0.0]]
-    >>> config = TrainConfig(trainer="newton", l2=0.0)
-    >>> from ltr.training.fit import fit
-    >>> diagnosis = diagnose(phi, [1, 0] * 3, [0, 2, 4, 6], config, fit(phi, [1, 0] * 3, [0, 2, 4, 6], config))
-    >>> diagnosis.errors.standard.round(6)  # 1 / sqrt(3 p (1 - p)), p = 2/3
-    array([1.224745])
-    """
-    designs = (Design(phi, labels, offsets, weights, score_offset),)
-    return diagnose_designs(designs, config, model, prior=prior, clusters=clusters, names=names)
-
-
-def diagnose_designs(
     designs: Designs,
     config: TrainConfig,
     model: Model,

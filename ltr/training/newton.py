@@ -1,25 +1,28 @@
-"""Newton's method: the exact optimum of the objective, or the direction along which there is none."""
+"""Newton's method: the exact optimum of the objective, for one penalty or many, or the direction without one."""
 
+import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from ltr.arrays import FloatArray
+from ltr.arrays import FloatArray, offsets_of
+from ltr.engine import IN_PROCESS, Engine
+from ltr.training.certificate import escape, gap_bound, reach, reach_bound
 from ltr.training.config import TrainConfig
-from ltr.training.epochs_and_progress import Epoch, OnEpoch, Progress, ignore
-from ltr.training.fit_result import Fitted, Optimum
-from ltr.training.group_sample import sampled
-from ltr.training.identifiability import Geometry, smallest
+from ltr.training.designs import Designs, TrainingGroups, training_groups
+from ltr.training.epochs import Epoch, OnEpoch, Progress, ignore
+from ltr.training.geometry import Geometry, in_units, smallest
+from ltr.training.groups import Trainable
+from ltr.training.model import Fitted, Optimum
 from ltr.training.objective import Derivatives, derivatives
-from ltr.training.optimality_certificate import escape, gap_bound, reach, reach_bound
-from ltr.training.trainable import TrainingGroups
+from ltr.training.terms import Terms
 
 # An optimum counts as found only if all of these hold; the first is for columns of unit deviation.
 GRADIENT = 1e-10  # above the norm of the gradient
 GAP = 1e-9  # with a penalty, above the bound on objective - optimum, as a share of 1 + |objective|
 CURVATURE = 1e-8  # without a penalty, below the least curvature of a direction, as a share of its own at w = 0
 REACH = 1e-6  # without a penalty, above the distance of any difference of scores from that at the optimum
-
 STEPS, HALVINGS = 200, 60
 EVERY = 32  # of many groups the first steps look at every 32nd,
 MANY = 1024  # if that leaves at least so many,
@@ -231,3 +234,77 @@ def centre_of(prior: FloatArray | None, columns: int) -> FloatArray:
     if prior is not None:
         centre[: len(prior)] = prior
     return centre
+
+
+def sampled(groups: TrainingGroups, step: int) -> Trainable:
+    """Every step-th group, with weights that sum to 1.
+
+    >>> from ltr.training.designs import trainable
+    >>> pairs = trainable(np.arange(6.0)[:, np.newaxis], np.array([0, 1] * 3), np.array([0, 2, 4, 6]))
+    >>> sampled(pairs, 2).phi.ravel(), sampled(pairs, 2).weights
+    (array([0., 1., 4., 5.]), array([0.5, 0.5]))
+    """
+    drawn = joined(list(groups.map(partial(_every, step=step))))
+    total = drawn.weights.sum()
+    return replace(drawn, weights=drawn.weights / total, shares=drawn.shares / total)
+
+
+def _every(groups: Trainable, step: int) -> Trainable:
+    sizes, is_drawn = np.diff(groups.offsets), np.arange(groups.first, groups.first + len(groups)) % step == 0
+    rows = np.repeat(is_drawn, sizes)
+    offsets = np.concatenate(([0], np.cumsum(sizes[is_drawn])))
+    added = groups.score_offset[rows[: len(groups.score_offset)]]
+    columns = (groups.phi[rows], offsets, groups.weights[is_drawn], groups.shares[rows], added)
+    return Trainable(*columns, groups.skipped, is_drawn, np.flatnonzero(is_drawn))
+
+
+def joined(parts: list[Trainable]) -> Trainable:
+    """The groups of all parts as one."""
+    if len(parts) == 1:
+        return parts[0]
+    added = [part.score_offset if len(part.score_offset) else np.zeros(part.rows) for part in parts]
+    has_offset = any(len(part.score_offset) for part in parts)
+    trains = np.concatenate([part.trains for part in parts])
+    return Trainable(
+        np.concatenate([part.phi for part in parts]),
+        offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
+        np.concatenate([part.weights for part in parts]),
+        np.concatenate([part.shares for part in parts]),
+        np.concatenate(added) if has_offset else np.empty(0),
+        parts[0].skipped,
+        trains,
+        np.flatnonzero(trains),
+    )
+
+
+def optima_along(
+    designs: Designs,
+    terms: Terms,
+    config: TrainConfig,
+    *,
+    prior: FloatArray | None = None,
+    start: FloatArray | None = None,
+    engine: Engine = IN_PROCESS,
+) -> list[FloatArray]:
+    """Return the same for one design or many, with these terms."""
+    all_groups = training_groups(designs, targets_are=config.targets, engine=engine)
+    groups, units = in_units(all_groups, standardize=config.standardize, terms=terms)
+    geometry, optima, centre = Geometry.of(groups), dict[float, FloatArray](), centre_of(prior, groups.columns)
+    if start is not None:
+        start = start * (1 if units is None else units) if len(start) == groups.columns else None  # other terms
+    for l2 in sorted(config.l2s, reverse=True):
+        first = _start(optima, l2) if optima else start
+        optima[l2] = solve(groups, geometry, l2, centre=centre, start=first).w
+    return [optima[l2] if units is None else optima[l2] / units for l2 in config.l2s]
+
+
+def _start(optima: dict[float, FloatArray], l2: float) -> FloatArray:
+    """Where the next optimum should be: on the line through the last two along log l2, or at the last one."""
+    last_two = list(optima)[-2:]
+    last = optima[last_two[-1]]
+    logs = [math.log(value) for value in (*last_two, l2) if value > 0]  # a quotient of two l2 may overflow
+    if len(logs) < 3 or logs[0] == logs[1]:
+        return last
+    ahead = (logs[1] - logs[2]) / (logs[0] - logs[1])
+    start = last + ahead * (last - optima[last_two[0]])
+    return start if np.isfinite(start).all() else last

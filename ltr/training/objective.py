@@ -9,10 +9,10 @@ from operator import add
 
 import numpy as np
 
-from ltr.arrays import FloatArray, IntArray, code_sums
-from ltr.training.kernels.dispatch_by_size import for_passes
-from ltr.training.passes_over_groups import Run, centred_columns, passes
-from ltr.training.trainable import Trainable, TrainingGroups
+from ltr.arrays import FloatArray, IntArray, code_sums, group_sums
+from ltr.training.designs import CheckedGroups, Design, TrainingGroups, total_mass
+from ltr.training.groups import Run, Trainable, centred_columns, for_passes, passes
+from ltr.training.temperature import log_softmax
 
 SAFE = 300.0  # exp of scores up to here cannot overflow: they need no shift by the largest of their group
 
@@ -47,7 +47,7 @@ def slope(groups: TrainingGroups, w: FloatArray, scale: FloatArray) -> Slope:
 
     gradient = X'(p - t), X = (phi - its group's first row) / scale: a shift of a group changes no probability.
 
-    >>> from ltr.training.trainable import trainable
+    >>> from ltr.training.designs import trainable
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> slope(pair, np.zeros(1), np.ones(1)).gradient
     array([-0.5])
@@ -56,9 +56,9 @@ def slope(groups: TrainingGroups, w: FloatArray, scale: FloatArray) -> Slope:
 
 
 def _slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
-    if for_passes(groups.phi.shape[1], len(groups.phi), has_offset=bool(len(groups.score_offset))):
+    if for_passes(groups.columns, groups.rows):
         return _derivatives(groups, w, scale)
-    loss, gradient = 0.0, np.zeros(groups.phi.shape[1])
+    loss, gradient = 0.0, np.zeros(groups.columns)
     for run in passes(groups):
         part = _softmax_run(groups, run, w * scale, scale)
         loss, gradient = loss + part.loss, gradient + part.gradient
@@ -68,7 +68,7 @@ def _slope(groups: Trainable, w: FloatArray, scale: FloatArray) -> Slope:
 def derivatives(groups: TrainingGroups, w: FloatArray, scale: FloatArray) -> Derivatives:
     """Loss, gradient and Hessian; a group adds sum_i p_i x_i x_i' - mu mu', mu = sum_i p_i x_i, to the Hessian.
 
-    >>> from ltr.training.trainable import trainable
+    >>> from ltr.training.designs import trainable
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> at_zero = derivatives(pair, np.zeros(1), np.ones(1))
     >>> round(at_zero.loss, 6), at_zero.gradient, at_zero.hessian
@@ -81,8 +81,8 @@ def derivatives(groups: TrainingGroups, w: FloatArray, scale: FloatArray) -> Der
 
 
 def _derivatives(groups: Trainable, w: FloatArray, scale: FloatArray) -> Derivatives:
-    features = groups.phi.shape[1]
-    if kernels := for_passes(features, len(groups.phi), has_offset=bool(len(groups.score_offset))):
+    features = groups.columns
+    if kernels := for_passes(features, groups.rows):
         arrays = (groups.phi, groups.offsets, groups.weights, groups.shares, groups.score_offset)
         return Derivatives(*kernels.derivatives(w, *arrays, scale))
     loss, gradient, hessian = 0.0, np.zeros(features), np.zeros((features, features))
@@ -107,7 +107,7 @@ class ClusterSpread:
 def cluster_spread(groups: TrainingGroups, w: FloatArray, scale: FloatArray, clusters: IntArray) -> ClusterSpread:
     """The spread of the clusters' parts in the gradient; all groups of a cluster lie in one shard.
 
-    >>> from ltr.training.trainable import trainable
+    >>> from ltr.training.designs import trainable
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> cluster_spread(pair, np.zeros(1), np.ones(1), np.array([0]))
     ClusterSpread(products=array([[0.25]]), largest=0.5)
@@ -125,7 +125,7 @@ def _cluster_spread(groups: Trainable, w: FloatArray, scale: FloatArray, cluster
 def cluster_slopes(groups: Trainable, w: FloatArray, scale: FloatArray, clusters: IntArray) -> FloatArray:
     """The part of each cluster of groups in the gradient, (clusters, features): the sum of weight * X'(p - t).
 
-    >>> from ltr.training.trainable import trainable
+    >>> from ltr.training.designs import trainable
     >>> pair = trainable(np.array([[1.0], [0.0]]), np.array([1.0, 0.0]), np.array([0, 2]))
     >>> cluster_slopes(pair, np.zeros(1), np.ones(1), np.array([0]))
     array([[-0.5]])
@@ -163,3 +163,30 @@ def _softmax_run(groups: Trainable, run: Run, scaled_w: FloatArray, scale: Float
     z = np.add.reduceat(p, run.starts)
     p *= np.repeat(weights / z, run.sizes)  # weighted: the sum of a group is its weight
     return _SoftmaxRun(float(weights @ np.log(z) - shares @ shifted), x @ (p - shares), x, p)
+
+
+def group_losses(
+    scores: FloatArray,
+    labels: FloatArray,
+    offsets: IntArray,
+    score_offset: FloatArray | None = None,
+    targets_are: str = "label",
+) -> FloatArray:
+    """-sum t log softmax(scores + score_offset) of each group; NaN of one that cannot train.
+
+    With targets `apart` it is the mean over the groups that a group becomes.
+
+    >>> group_losses(np.log([3.0, 1.0, 1.0]), np.array([1.0, 0.0, 1.0]), np.array([0, 2, 3])).round(6)
+    array([0.287682,      nan])
+    """
+    design = Design(scores[:, np.newaxis], labels, offsets, score_offset=score_offset)
+    checked = CheckedGroups.of(design, targets_are)
+    losses = np.full(len(offsets) - 1, np.nan)
+    if not checked.trains.any():
+        return losses
+    groups = checked.trainable(*total_mass(checked.masses))
+    column = groups.phi[:, 0] + groups.score_offset if len(groups.score_offset) else groups.phi[:, 0]
+    sums = -group_sums(groups.shares * log_softmax(column, groups.offsets), groups.offsets)
+    by_origin = (np.bincount(groups.origins, weights=of, minlength=len(losses)) for of in (sums, groups.weights))
+    losses[groups.trains] = np.divide(*(of[groups.trains] for of in by_origin))
+    return losses

@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from ltr.arrays import FloatArray, IntArray
 from ltr.errors import UsageError
-from ltr.training.fit_result import Fitted, Optimum
-from ltr.training.identifiability import Geometry, direction_text
+from ltr.training.designs import TrainingGroups, count_origins, count_positives
+from ltr.training.geometry import Geometry, direction_text
+from ltr.training.model import Fitted, Optimum
 from ltr.training.objective import cluster_spread, derivatives
-from ltr.training.trainable import TrainingGroups, count_origins, count_positives
 
 NORMAL_95 = 1.959963984540054  # half of the 95 % interval, in standard errors
 ALIKE = 0.8  # share of effective clusters from which their number is not mentioned

@@ -1,4 +1,4 @@
-"""Speed and memory of reading, featurising and writing samples.
+"""Speed and memory of featurising and writing samples.
 
 N groups of ten tools, 2,000 tools and N / 5 distinct queries; vectors are made beforehand, as a warm cache has them.
 --loop ENCODER also times the specification's way, each query encoded twice per candidate, one text at a time, on 200
@@ -12,20 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.resources import cpu_seconds, peak_mb
+from benchmarks.scale import write_samples
 from ltr import read_groups
-from ltr.encoders.dense_vectors import Dense
-from ltr.encoders.registry import encoder_kind
-from ltr.features.crossfit import fit_features
-from ltr.features.fitted_features import FittedFeatures
-from ltr.features.learned_states import fit_states
-from ltr.features.presets import SPECIFICATION
-from ltr.features.registry import FeatureConfig
-from ltr.storage.columns_file import save_columns
-from ltr.storage.featurized_jsonl import write_featurized
+from ltr.encoders import ENCODERS, Dense
+from ltr.features import FeatureConfig, FittedFeatures, Presets, fit_features, fit_states
+from ltr.featurized.columns import save_columns
+from ltr.featurized.samples import write_featurized
+from processes import cpu_seconds, memory_mb
 from subcommands import at_least
 
-TOOLS, DIMENSIONS, CANDIDATES = 2_000, 64, 10
+DIMENSIONS, CANDIDATES = 64, 10
 LEARNED = ("tool.proto", "tool.lift", "tool.clause_char", "tool.name", "tool.clause_words", "tool.known", "tool.talk")
 
 
@@ -37,15 +33,32 @@ def options(parser):
 
 def main(*, groups, loop):
     """Rates and memory; with an encoder, how much slower the loop is."""
+    base, encoder = memory_mb("VmHWM"), Ready()
     with tempfile.TemporaryDirectory() as folder:
-        measure(Path(folder), groups)
+        path, rows = Path(folder, "samples.jsonl"), groups * CANDIDATES
+        write_samples(path, groups, is_interleaved=False)
+        samples = read_groups(str(path))
+        for label, names in (("the plain four", Presets.SPECIFICATION["tool"]), ("the recommended", LEARNED)):
+            configs = tuple(map(FeatureConfig, names))
+            fitting, states = cpu_seconds(partial(fit_states, configs, samples, encoder))
+            features = FittedFeatures("tool", configs, states, encoder)
+            seconds, _ = cpu_seconds(partial(features, samples.candidates))
+            print(f"{label}: fit {fitting:.2f} s; columns {rows / seconds:,.0f} samples/s")
+            for config, state in zip(configs, states, strict=True):
+                make = FittedFeatures("tool", (config,), (state,), encoder)
+                alone, _ = cpu_seconds(partial(make, samples.candidates))
+                print(f"    {config.name:18} {rows / max(alone, 1e-9):14,.0f} samples/s")
+        fitted, phi = fit_features(list(map(FeatureConfig, Presets.SPECIFICATION["tool"][1:3])), samples, "hash")
+        for name, save in (("phi.npz", save_columns), ("phi.jsonl", write_featurized)):
+            seconds, _ = cpu_seconds(partial(save, Path(folder, name), samples, phi, fitted))
+            print(f"  written to {name}: {rows / seconds:,.0f} samples/s")
+    print(f"peak memory {memory_mb('VmHWM'):,.0f} MB, {memory_mb('VmHWM') - base:,.0f} MB above the imports")
     if loop:
         compare_loop(loop)
-    return 0
 
 
 class Ready:
-    """Vectors that are there already: a text's are those of the number it begins with."""
+    """Vectors that are there already: a text's are those of the number that its length gives."""
 
     name, revision = "ready", "1"
 
@@ -54,75 +67,29 @@ class Ready:
         self.table /= np.linalg.norm(self.table, axis=1, keepdims=True)
 
     def encode(self, texts, role="document"):
-        """A row a text."""
+        """Return a row a text."""
         return Dense(self.table[[len(text) * 31 % len(self.table) for text in texts]])
 
 
-def write_samples(path, groups):
-    """Flat samples: a query for five groups, ten of 2,000 tools each."""
-    rng = np.random.default_rng(0)
-    tools = [f"tool_{number % 40}_{number}" for number in range(TOOLS)]
-    with path.open("w", encoding="utf-8") as file:
-        for group in range(groups):
-            words = " ".join(f"word{word}" for word in np.random.default_rng(group // 5).integers(0, 500, 12))
-            offered = rng.choice(TOOLS, CANDIDATES, replace=False)
-            for position, tool in enumerate(offered.tolist()):
-                key = f'"trace_id":"t{group // 3}","node_id":"n{group % 3}","query":"{words}"'
-                text = f'"tool":"{tools[tool]}","tool_description":"does thing {tool} for {tool % 97} people"'
-                file.write("{" + f'{key},{text},"label":{int(position == 0)}' + "}\n")
-
-
-def measure(folder, groups):
-    """Samples a second of each step, and memory."""
-    path, rows = folder / "samples.jsonl", groups * CANDIDATES
-    write_samples(path, groups)
-    base = peak_mb()
-    seconds, samples = cpu_seconds(partial(read_groups, str(path)))
-    print(f"{rows:,} samples, {path.stat().st_size >> 20} MB; read {rows / seconds:,.0f} samples/s")
-    encoder = Ready()
-    for label, names in (("the plain four", SPECIFICATION["tool"]), ("the recommended", LEARNED)):
-        configs = tuple(FeatureConfig(name) for name in names)
-        fitting, states = cpu_seconds(partial(fit_states, configs, samples, encoder))
-        features = FittedFeatures("tool", configs, states, encoder)
-        seconds, phi = cpu_seconds(partial(features, samples.candidates))
-        print(f"{label}: fit {fitting:.2f} s; columns {rows / seconds:,.0f} samples/s")
-        for config, state in zip(configs, states, strict=True):
-            make = FittedFeatures("tool", (config,), (state,), encoder)
-            alone, _ = cpu_seconds(partial(make, samples.candidates))
-            print(f"    {config.name:18} {rows / max(alone, 1e-9):14,.0f} samples/s")
-        if label == "the plain four":
-            write(folder, samples, phi, configs)
-    print(f"peak memory {peak_mb():,.0f} MB, {peak_mb() - base:,.0f} MB above the imports")
-
-
-def write(folder, groups, phi, configs):
-    """Featurise with `hash` and write, as the command does."""
-    fitted, _ = fit_features(configs[1:3], groups, "hash")
-    rows = len(phi)
-    for name, save in (("phi.npz", save_columns), ("phi.jsonl", write_featurized)):
-        seconds, _ = cpu_seconds(partial(save, folder / name, groups, phi[:, : len(fitted.names)], fitted))
-        print(f"  written to {name}: {rows / seconds:,.0f} samples/s")
-
-
 def compare_loop(encoder_name):
-    """The specification's loop against one featurising with the same encoder, cold."""
+    """Print the time of the specification's loop beside one featurising with the same encoder, cold."""
     rng = np.random.default_rng(0)
     queries = [" ".join(f"word{word}" for word in rng.integers(0, 500, 12)) for _ in range(200)]
     tools = [f"Tool: tool_{number}. Description: does thing {number} for people" for number in range(400)]
     offered = rng.integers(0, 400, (200, CANDIDATES))
-    kind = encoder_kind(encoder_name)
+    kind = ENCODERS[encoder_name]
     loop, together = kind.fitted(queries + tools), kind.fitted(queries + tools)
     loop.encode(["warm"], "query"), together.encode(["warm"], "query")
-    documents, start = loop.encode(tools, "document"), time.perf_counter()
+    documents, begin = loop.encode(tools, "document"), time.perf_counter()
     for query, row in zip(queries, offered.tolist(), strict=True):
         for tool in row:
             for _ in range(2):  # relevance, and structure that computes relevance again
                 own = loop.encode([query], "query")
                 own.dots(np.array([0]), documents, np.array([tool]))
-    slow, start = time.perf_counter() - start, time.perf_counter()
+    slow, begin = time.perf_counter() - begin, time.perf_counter()
     rows = together.encode(queries, "query")
-    encoding = time.perf_counter() - start
+    encoding = time.perf_counter() - begin
     rows.dots(np.repeat(np.arange(200), CANDIDATES), documents, offered.ravel())
-    quick = time.perf_counter() - start
+    quick = time.perf_counter() - begin
     print(f"{encoder_name}: the loop {slow:.1f} s, together {quick:.2f} s: {slow / quick:.0f} times; ", end="")
     print(f"{encoding / quick:.1%} of it in the encoder")

@@ -12,24 +12,34 @@ are asked for their CPU while they live, so that the last .2 s of each are missi
 import json
 import os
 import shutil
-import sys
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
+from processes import LTR, spent
 from subcommands import at_least
 
 TOOLS, CANDIDATES, GROUPS = 2_000, 10, 3  # tools in all, candidates of a group, groups of a trace
-VERBS, THINGS, WORDS = 40, 50, 400
+VERBS, WORDS = 40, 400
 PAUSE, TICKS = 0.2, os.sysconf("SC_CLK_TCK")  # seconds between two looks at Ray's processes; of CPU time
 AT_ONCE = 10_000  # groups that are drawn together
-SEED = np.uint64(0x5EED)
-COMMANDS = ("validate", "featurize", "train", "evaluate", "rank")
-WORKING = ("validate", "featurize", "train", "evaluate")  # that take workers
+NAMES = [f"verb{tool % VERBS}_thing{tool // VERBS}" for tool in range(TOOLS)]
+TEXTS = [
+    f"it can verb{tool % VERBS} any thing{tool // VERBS} of {(tool % VERBS * 7 + tool // VERBS) % 97} people"
+    for tool in range(TOOLS)
+]
+COMMANDS = {  # the arguments of each
+    "validate": "validate {samples} --format tsv {rows}",
+    "featurize": "featurize {samples} -o {columns} {wanted} --overwrite -q {rows}",
+    "train": "train {columns} -o {run} --trainer newton --set train.l2=0.001 --overwrite -q",
+    "evaluate": "evaluate {run} {columns} -o {run}-measured --overwrite -q",
+    "rank": "rank {run} --samples {columns}",
+}
+ALONE = ("rank",)  # takes no workers
 
 
 def options(parser):
@@ -43,94 +53,55 @@ def options(parser):
     parser.add_argument("--ray", action="store_true", help="repeat what takes workers with Ray, too")
     parser.add_argument("--shard-rows", type=at_least(1), help="as the commands take it")
     parser.add_argument("--folder", type=Path, help="where samples and results stay; without it, they go")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+    parser.add_argument("--json", dest="out", type=Path, metavar="FILE", help="also write the figures there")
 
 
-def main(*, sizes, interleaved, encoder, features, only, workers, ray, shard_rows, folder, json):
+def main(*, sizes, interleaved, encoder, features, only, workers, ray, shard_rows, folder, out):
     """One line a command and size."""
-    home = folder or Path(tempfile.mkdtemp(prefix="ltr-scale-"))
-    figures, wanted = [], ["--encoder", encoder, *(["--features", features] if features else ["--recommended"])]
+    home, figures = folder or Path(tempfile.mkdtemp(prefix="ltr-scale-")), []
+    wanted = f"--encoder {encoder} {f'--features {features}' if features else '--recommended'}"
+    engines = [f"--workers {number}" for number in workers]
+    engines += [f"--engine ray --workers {number}" for number in workers * ray]
     try:
         home.mkdir(parents=True, exist_ok=True)
         for size in sizes:
             samples = home / f"{'interleaved' if interleaved else 'together'}-{size}.jsonl"
             if not samples.exists():
-                write_samples(samples, size // CANDIDATES, interleaved=interleaved)
+                write_samples(samples, size // CANDIDATES, is_interleaved=interleaved)
+            paths = {"samples": samples, "columns": f"{home / samples.stem}-{encoder}/", "wanted": wanted}
+            paths |= {"run": home / f"{samples.stem}-{encoder}-run", "rows": f"--shard-rows {shard_rows}"}
+            paths |= {} if shard_rows else {"rows": ""}
             length = samples.stat().st_size
             print(f"{size:,} candidates in {size // CANDIDATES:,} groups, {length >> 20:,} MB", flush=True)
-            for name in [name for name in COMMANDS if name in (only or COMMANDS)]:
-                for who in [{"workers": number} for number in workers] + [{"ray": number} for number in workers * ray]:
-                    if name not in WORKING and who != {"workers": workers[0]}:
-                        continue
+            for name, line in COMMANDS.items():
+                for who in () if only and name not in only else [""] if name in ALONE else engines:
                     shutil.rmtree(home / "cache", ignore_errors=True)  # no command finds vectors of another
-                    words = [*arguments(name, samples, home, wanted, shard_rows), *engine(name, who)]
-                    figure = measured(words, LTR_CACHE_DIR=str(home / "cache"))
-                    setting = {"command": name, "candidates": size, "interleaved": interleaved, **who}
+                    figure = measured(f"{line.format(**paths)} {who}".split(), home)
+                    setting = {"command": name, "candidates": size, "interleaved": interleaved, "engine": who}
                     figures.append(setting | figure)
-                    show(f"{name} {engine_text(name, who)}", size, **figure)
+                    show(f"{name} {who}", size, figure)
     finally:
         if folder is None:
             shutil.rmtree(home, ignore_errors=True)
-    if json:
-        write_json(json, figures)
-    return 0 if all(figure["exit"] == 0 for figure in figures) else 1
+    if out:
+        out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    return int(any(figure["code"] for figure in figures))
 
 
-def arguments(name, samples, home, wanted, shard_rows):
-    """The arguments of a command of ltr."""
-    rows = [] if shard_rows is None else ["--shard-rows", str(shard_rows)]
-    columns, run = f"{home / samples.stem}-{wanted[1]}/", str(home / f"{samples.stem}-{wanted[1]}-run")
-    match name:
-        case "validate":
-            return [name, str(samples), *rows, "--format", "tsv"]
-        case "featurize":
-            return [name, str(samples), "-o", columns, *wanted, "--overwrite", "-q", *rows]
-        case "train":
-            return [name, columns, "-o", run, "--trainer", "newton", "--set", "train.l2=0.001", "--overwrite", "-q"]
-        case "evaluate":
-            return [name, run, columns, "-o", f"{run}-measured", "--overwrite", "-q"]
-    return [name, run, "--samples", columns]
+def measured(words, home):
+    """Return what a command used; of Ray the CPU seconds of all its processes."""
+    on_ray = {}
 
+    def look(process):
+        on_ray.update(cpu_below(process.pid))
+        time.sleep(PAUSE)
 
-def engine(name, who):
-    """The arguments that say who works."""
-    if name not in WORKING:
-        return []
-    return ["--engine", "ray", "--workers", str(who["ray"])] if "ray" in who else ["--workers", str(who["workers"])]
-
-
-def engine_text(name, who):
-    """Who works, in a word."""
-    if name not in WORKING:
-        return ""
-    return f"ray {who['ray']}" if "ray" in who else f"by {who['workers']}"
-
-
-def measured(arguments, **environment):
-    """Exit code, wall and CPU seconds, and the peak memory of the largest process, of a command."""
-    start = time.perf_counter()
-    child = os.posix_spawn(
-        sys.executable,
-        [sys.executable, "-m", "ltr", *arguments],
-        os.environ | environment,
-        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
-    )
-    on_ray, ended = {}, 0
-    while not ended:
-        if "ray" in arguments:
-            on_ray |= cpu_below(child)
-            time.sleep(PAUSE)
-        ended, status, usage = os.wait4(child, os.WNOHANG if "ray" in arguments else 0)
-    return {
-        "exit": os.waitstatus_to_exitcode(status),
-        "wall_s": time.perf_counter() - start,
-        "cpu_s": usage.ru_utime + usage.ru_stime + sum(on_ray.values()),
-        "peak_mb": usage.ru_maxrss / 1024,
-    }
+    used = spent(*LTR, *words, meanwhile=look if "ray" in words else None, LTR_CACHE_DIR=str(home / "cache"))
+    return asdict(used) | {"cpu": max(used.cpu, sum(on_ray.values()))}
 
 
 def cpu_below(process):
-    """CPU seconds of each process below that one, by number: nobody who waits for it learns those of Ray's."""
+    """Return the CPU seconds of each process below that one: nobody who waits for it learns those of Ray's."""
     parents, seconds = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -143,75 +114,47 @@ def cpu_below(process):
     return below
 
 
-def show(name, size, *, exit, wall_s, cpu_s, peak_mb):
-    """The figures of a command, in a line; the bound is that of the issue."""
-    bound = 700 + 100 * size / CANDIDATES / 2**20
-    rate = f"{size / cpu_s:,.0f} candidates a CPU second"
-    print(
-        f"  {name:16} {wall_s:8.1f} s wall {cpu_s:8.1f} s CPU, {rate}; peak {peak_mb:6,.0f} MB "
-        f"(bound {bound:,.0f} and the states){'' if exit == 0 else f'; exit {exit}'}",
-        flush=True,
-    )
+def show(name, size, used):
+    """Print the figures of a command, in a line; beside its peak stands what is promised."""
+    bound, rate = 700 + 100 * size / CANDIDATES / 2**20, size / used["cpu"]
+    text = f"  {name:26} {used['seconds']:8.1f} s wall {used['cpu']:8.1f} s CPU, {rate:,.0f} candidates a CPU second; "
+    text += f"peak {used['peak_mb']:6,.0f} MB (bound {bound:,.0f} and the states)"
+    print(text + (f"; exit {used['code']}: {used['stderr'][-200:]}" if used["code"] else ""), flush=True)
 
 
-def write_json(path, figures):
-    """The figures, as a list."""
-    path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-
-
-@dataclass(frozen=True)
-class Names:
-    """What tools are called, and their texts."""
-
-    names: list
-    texts: list
-
-    @classmethod
-    def made(cls):
-        """Each tool has a verb and a thing; queries name them."""
-        pairs = [(tool % VERBS, tool // VERBS) for tool in range(TOOLS)]
-        return cls(
-            [f"verb{verb}_thing{thing}" for verb, thing in pairs],
-            [f"it can verb{verb} any thing{thing} of {(verb * 7 + thing) % 97} people" for verb, thing in pairs],
-        )
-
-
-def write_samples(path, groups, *, interleaved):
-    """Samples a line each; the same groups in either order, each drawn from its own number."""
-    tools, order = Names.made(), np.arange(groups)
-    if interleaved:
+def write_samples(path, groups, *, is_interleaved):
+    """Write samples, a line each; the same groups in either order, each drawn from its own number."""
+    order = np.arange(groups)
+    if is_interleaved:
         order = np.concatenate([order[node::GROUPS] for node in range(GROUPS)])
     temporary = path.with_suffix(".part")
     with temporary.open("w", encoding="utf-8", buffering=1 << 20) as file:
         for first in range(0, groups, AT_ONCE):
-            file.writelines(lines_of(order[first : first + AT_ONCE], tools))
+            file.writelines(lines_of(order[first : first + AT_ONCE]))
     temporary.rename(path)
 
 
-def lines_of(numbers, tools):
-    """The lines of some groups."""
-    words = draws(numbers, 4, WORDS)
+def lines_of(numbers):
+    """Yield the lines of some groups."""
     step = 1 + 2 * draws(numbers, 1, TOOLS // 2, salt=7)  # odd: no tool comes twice
     offered = (draws(numbers, 1, TOOLS, salt=5) + np.arange(CANDIDATES) * step) % TOOLS
     popular = draws(numbers, 1, 100, salt=11)[:, 0]
     right = np.where(popular < 70, offered.argmin(axis=1), draws(numbers, 1, CANDIDATES, salt=13)[:, 0])
-    clear = draws(numbers, 2, 10, salt=17)
-    for number, said, listed, place, (verb, thing) in zip(
-        numbers.tolist(), words.tolist(), offered.tolist(), right.tolist(), clear.tolist(), strict=True
-    ):
+    drawn = numbers, draws(numbers, 4, WORDS, salt=1), offered, right, draws(numbers, 2, 10, salt=17)
+    for number, said, listed, place, (verb, thing) in zip(*(each.tolist() for each in drawn), strict=True):
         tool = listed[place]
         about = f"verb{tool % VERBS if verb < 7 else verb} thing{tool // VERBS if thing < 7 else thing}"
         query = f"please {about} " + " ".join(f"word{word}" for word in said)
         head = f'{{"trace_id":"t{number // GROUPS}","node_id":"n{number % GROUPS}","query":"{query}","tool":"'
         for position, each in enumerate(listed):
-            text = f'{tools.names[each]}","tool_description":"{tools.texts[each]}"'
+            text = f'{NAMES[each]}","tool_description":"{TEXTS[each]}"'
             yield f'{head}{text},"label":{int(position == place)}}}\n'
 
 
-def draws(numbers, columns, below, salt=1):
-    """Whole numbers below a bound, a row for each group: they follow from its number alone."""
+def draws(numbers, columns, below, *, salt):
+    """Return whole numbers below a bound, a row for each group: they follow from its number alone."""
     keys = numbers.astype(np.uint64)[:, None] * np.uint64(1 << 16) + np.arange(columns, dtype=np.uint64) * np.uint64(64)
-    mixed = keys + np.uint64(salt) * SEED
+    mixed = keys + np.uint64(salt) * np.uint64(0x5EED)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(below)).astype(np.int64)

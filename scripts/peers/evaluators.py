@@ -7,27 +7,30 @@ import numpy as np
 
 from peers import Peer
 
-MEASURES = ["hit@1", "hit@3", "mrr", "ndcg@10", "map", "precision@5", "recall@10", "err"]
+MEASURES = ["hit@1", "hit@3", "mrr", "ndcg@10", "map", "precision@5", "recall@10", "err"]  # the last none of them knows
 
 
 def ids(queries, size):
-    """Names of queries and of the documents of one."""
+    """Return names of queries and of the documents of one."""
     return [f"q{number}" for number in range(queries)], [f"d{number}" for number in range(size)]
 
 
 def nested(scores, labels, names):
-    """qrels of the relevant documents and a run, as dicts of dicts."""
+    """Return qrels of the relevant documents and a run, as dicts of dicts."""
     queries, documents = names
     size = len(documents)
-    run = {
-        query: dict(zip(documents, row, strict=True))
-        for query, row in zip(queries, scores.reshape(-1, size).tolist(), strict=True)
-    }
+    rows = zip(queries, scores.reshape(-1, size).tolist(), strict=True)
+    run = {query: dict(zip(documents, row, strict=True)) for query, row in rows}
     qrels = {query: {} for query in queries}
-    rows = np.flatnonzero(labels)
-    for row, label in zip(rows.tolist(), labels[rows].astype(int).tolist(), strict=True):
+    relevant = np.flatnonzero(labels)
+    for row, label in zip(relevant.tolist(), labels[relevant].astype(int).tolist(), strict=True):
         qrels[queries[row // size]][documents[row % size]] = label
     return qrels, run
+
+
+def named(means, keys):
+    """Return the means by our names; the keys are theirs."""
+    return {ours: means[key] for ours, key in zip(MEASURES, keys, strict=False)}
 
 
 def pytrec_eval(scores, labels, names):
@@ -38,7 +41,7 @@ def pytrec_eval(scores, labels, names):
     measures = {"success.1,3", "recip_rank", "ndcg_cut.10", "map", "P.5", "recall.10"}
     qrels, run = nested(scores, labels, names)
     queries = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run).values()
-    return {ours: np.mean([query[key] for query in queries]) for ours, key in zip(MEASURES, keys, strict=False)}
+    return named({key: np.mean([query[key] for query in queries]) for key in keys}, keys)
 
 
 def ir_measures(scores, labels, names):
@@ -47,9 +50,7 @@ def ir_measures(scores, labels, names):
 
     keys = ["Success@1", "Success@3", "RR", "nDCG@10", "AP", "P@5", "R@10"]
     measures = [ir_measures.parse_measure(key) for key in keys]
-    qrels, run = nested(scores, labels, names)
-    means = ir_measures.calc_aggregate(measures, qrels, run)
-    return {ours: means[measure] for ours, measure in zip(MEASURES, measures, strict=False)}
+    return named(ir_measures.calc_aggregate(measures, *nested(scores, labels, names)), measures)
 
 
 def ranx(scores, labels, names):
@@ -58,20 +59,16 @@ def ranx(scores, labels, names):
 
     keys = ["hit_rate@1", "hit_rate@3", "mrr", "ndcg@10", "map", "precision@5", "recall@10"]
     qrels, run = nested(scores, labels, names)
-    means = evaluate(Qrels(qrels), Run(run), keys)
-    return {ours: means[key] for ours, key in zip(MEASURES, keys, strict=False)}
+    return named(evaluate(Qrels(qrels), Run(run), keys), keys)
 
 
 def sklearn(scores, labels, names):
     """scikit-learn: NDCG@10, and average precision as LRAP; equal sizes only."""
     from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
 
-    shape = (-1, len(names[1]))
-    scores, labels = scores.reshape(shape), labels.reshape(shape)
-    return {
-        "ndcg@10": ndcg_score(labels, scores, k=10, ignore_ties=True),
-        "map": label_ranking_average_precision_score(labels > 0, scores),
-    }
+    scores, labels = (each.reshape(-1, len(names[1])) for each in (scores, labels))
+    ndcg = ndcg_score(labels, scores, k=10, ignore_ties=True)
+    return {"ndcg@10": ndcg, "map": label_ranking_average_precision_score(labels > 0, scores)}
 
 
 EVALUATORS = (

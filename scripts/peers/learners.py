@@ -10,30 +10,30 @@ import numpy as np
 from peers import Peer
 
 
-def lightgbm(phi, labels, offsets, rows, *, rounds=100, **options):
-    """lambdarank, with its defaults where no options say otherwise."""
+def lightgbm(phi, labels, offsets, rows, *, rounds=100):
+    """lambdarank, with its defaults."""
     from lightgbm import LGBMRanker
 
-    ranker = LGBMRanker(n_estimators=rounds, n_jobs=1, verbose=-1, **options)
+    ranker = LGBMRanker(n_estimators=rounds, n_jobs=1, verbose=-1)
     return ranker.fit(phi, labels.astype(int), group=np.diff(offsets)).predict(rows)
 
 
-def xgboost(phi, labels, offsets, rows, *, booster="gbtree", objective="rank:ndcg", rounds=100):
-    """An objective on trees or a linear booster."""
+def xgboost(phi, labels, offsets, rows, *, rounds=100):
+    """rank:ndcg on a linear booster."""
     from xgboost import DMatrix, train
 
     data = DMatrix(phi, labels)
     data.set_group(np.diff(offsets))
-    options = {"objective": objective, "booster": booster, "nthread": 1, "verbosity": 0}
+    options = {"objective": "rank:ndcg", "booster": "gblinear", "nthread": 1, "verbosity": 0}
     return train(options, data, rounds).predict(data if rows is phi else DMatrix(rows))
 
 
-def catboost(phi, labels, offsets, rows, *, loss="QuerySoftMax", rounds=100):
-    """A loss on trees."""
+def catboost(phi, labels, offsets, rows, *, rounds=100):
+    """QuerySoftMax on trees."""
     from catboost import CatBoost, Pool
 
     pool = Pool(phi, labels, group_id=np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)))
-    options = {"loss_function": loss, "iterations": rounds, "thread_count": 1, "verbose": False}
+    options = {"loss_function": "QuerySoftMax", "iterations": rounds, "thread_count": 1, "verbose": False}
     return CatBoost({**options, "allow_writing_files": False}).fit(pool).predict(pool if rows is phi else rows)
 
 
@@ -59,24 +59,19 @@ def xlogit(phi, labels, offsets, rows, *, with_errors=False):
     return rows @ model.coeff_
 
 
-def xlogit_with_errors(phi, labels, offsets, rows):
-    """The same with its standard errors, as it comes."""
-    return xlogit(phi, labels, offsets, rows, with_errors=True)
-
-
 def torch(phi, labels, offsets, rows):
     """The likelihood of ltr by L-BFGS, one thread."""
     import torch as library
 
     library.set_num_threads(1)
     x, y, present = map(library.from_numpy, padded(phi, labels, offsets))
-    right, absent, is_ragged = y.argmax(dim=1), ~present, not present.all()
+    right, absent = y.argmax(dim=1), ~present
     w = library.zeros(phi.shape[1], dtype=library.float64, requires_grad=True)
     solver = library.optim.LBFGS([w], max_iter=100, tolerance_grad=1e-10, line_search_fn="strong_wolfe")
 
     def closure():
         solver.zero_grad()
-        scores = (x @ w).masked_fill(absent, -1e300) if is_ragged else x @ w
+        scores = x @ w if present.all() else (x @ w).masked_fill(absent, -1e300)
         value = library.nn.functional.cross_entropy(scores, right)
         value.backward()
         return value
@@ -86,7 +81,7 @@ def torch(phi, labels, offsets, rows):
 
 
 def padded(phi, labels, offsets):
-    """The groups with as many rows each as the largest has, and which of the rows are theirs; 0 in the others."""
+    """Return groups with as many rows each as the largest has, and which of the rows are theirs; 0 in the others."""
     sizes = np.diff(offsets)
     if (sizes == sizes[0]).all():  # nothing is copied
         shape = len(sizes), sizes[0]
@@ -99,15 +94,10 @@ def padded(phi, labels, offsets):
 
 SAME_LIKELIHOOD = (
     Peer("xlogit, without standard errors", "xlogit", xlogit),
-    Peer("xlogit, as it comes", "xlogit", xlogit_with_errors),
+    Peer("xlogit, as it comes", "xlogit", partial(xlogit, with_errors=True)),
     Peer("torch L-BFGS", "torch", torch),
 )
 LIGHTGBM = Peer("LightGBM lambdarank", "lightgbm", lightgbm)
-SMALL = {"num_leaves": 7, "min_child_samples": 50, "learning_rate": 0.05}
-LIGHTGBM_SMALL = Peer("LightGBM lambdarank, small trees", "lightgbm", partial(lightgbm, **SMALL))
-XGBOOST_TREES = Peer("XGBoost rank:ndcg, trees", "xgboost", xgboost)
-XGBOOST_LINEAR = Peer("XGBoost rank:ndcg, gblinear", "xgboost", partial(xgboost, booster="gblinear"))
-XGBOOST_PAIRWISE = Peer("XGBoost rank:pairwise, trees", "xgboost", partial(xgboost, objective="rank:pairwise"))
+XGBOOST = Peer("XGBoost rank:ndcg, gblinear", "xgboost", xgboost)
 CATBOOST = Peer("CatBoost QuerySoftMax", "catboost", catboost)
-CATBOOST_YETI = Peer("CatBoost YetiRank", "catboost", partial(catboost, loss="YetiRank"))
 LOGISTIC = Peer("logistic regression (scikit-learn)", "sklearn", logistic_regression)

@@ -11,14 +11,12 @@ import random
 import select
 import signal
 import subprocess
-import sys
-import tempfile
 from importlib.util import find_spec
-from pathlib import Path
 
-from stresses.cases import Figure
+from processes import memory_mb, run, start
+from stresses.attacks import Figure, scratch
 from stresses.mutated_inputs import changed
-from subcommands import ROOT, at_least
+from subcommands import at_least
 from tests.made import damaged, tool_rows, written
 
 AT_ONCE = 50  # lines between two questions of a good client
@@ -40,24 +38,21 @@ def main(*, number, seed):
     if find_spec("mcp") is None:
         return "the package mcp is not installed: pip install mcp"
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
-    draw, answered, problems = random.Random(seed), 0, []
-    with tempfile.TemporaryDirectory() as folder:
-        samples, run = written(Path(folder) / "s.jsonl", tool_rows(range(20))), Path(folder) / "run"
-        ltr("train", samples, "-o", run, "--encoder", "hash", "-q").wait()
-        server = ltr("mcp", run, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        ask(server, request(0, "initialize", HELLO), 0, problems)
-        send(server, b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+    draw, answered = random.Random(seed), 0
+    with scratch(is_loaded=False):
+        written("s.jsonl", tool_rows(range(20)))
+        run(*["train", "s.jsonl", "-o", "run", "--encoder", "hash", "-q"], check=True)
+        server = Server()
         for first in range(0, number, AT_ONCE):
             for place in range(first, min(number, first + AT_ONCE)):
-                send(server, hostile(draw, place))
-            question = f"good-{first}"
-            answer = ask(server, request(question, "tools/call", CALL), question, problems)
+                server.send(hostile(draw, place))
+            answer = server.ask(f"good-{first}")
             answered += bool(answer and answer.get("result", {}).get("structuredContent", {}).get("tools"))
-            if server.poll() is not None or problems:
+            if server.process.poll() is not None or server.problems:
                 break
-        server.stdin.close()
-        code = server.wait(timeout=60)
-        problems += [problem for check in (long_line, no_reading, *map(ending, ENDS)) for problem in check(run)]
+        server.process.stdin.close()
+        code = server.process.wait(timeout=60)
+        problems = server.problems + long_line() + no_reading() + [each for end in ENDS for each in ending(end)]
     questions = -(-number // AT_ONCE)
     text = f"{number:,} hostile lines, {answered} of {questions} questions between them answered, exit {code}; "
     text += f"of a line of {LONG} MB, no reading, two signals and a dying client {len(problems)} wrong"
@@ -65,119 +60,100 @@ def main(*, number, seed):
     return Figure(text, is_good=answered == questions and code == 0 and not problems)
 
 
-def greeted(run):
-    """A server that has answered the greeting."""
-    server, problems = ltr("mcp", run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE), []
-    ask(server, request(0, "initialize", HELLO), 0, problems)
-    send(server, b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
-    return server, problems
+class Server:
+    """A server that has answered the greeting, and what went wrong with it."""
+
+    def __init__(self):
+        self.problems = []
+        self.process = start("mcp", "run", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.ask(0, "initialize", HELLO)
+        self.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+
+    def send(self, content):
+        """Write a line."""
+        try:
+            self.process.stdin.write(content + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return
+
+    def ask(self, number, method="tools/call", parameters=CALL):
+        """Return the answer to the request; what comes before it are answers to others."""
+        self.send(request(number, method, parameters))
+        while line := self.process.stdout.readline():
+            try:
+                answer = json.loads(line)
+            except ValueError:
+                self.problems.append(f"it printed {line[:100]!r}")
+                return None
+            if isinstance(answer, dict) and answer.get("id") == number:
+                return answer
+        self.problems.append("it ended")
+        return None
 
 
-def long_line(run):
-    """What goes wrong with a line that never seems to end."""
-    server, problems = greeted(run)
-    before = peak_of(server)
+def long_line():
+    """Return what goes wrong with a line that never seems to end."""
+    server = Server()
+    before = memory_mb("VmHWM", server.process.pid)
     for _ in range(LONG):
-        server.stdin.write(b"x" * 1_000_000)
-    send(server, b"")
-    ask(server, request(1, "tools/call", CALL), 1, problems)
-    grown = peak_of(server) - before
-    server.kill()
-    return problems + ([f"a line of {LONG} MB took {grown:.0f} MB"] if grown > MOST_MB else [])
+        server.process.stdin.write(b"x" * 1_000_000)
+    server.send(b"")
+    server.ask(1)
+    grown = memory_mb("VmHWM", server.process.pid) - before
+    server.process.kill()
+    return server.problems + ([f"a line of {LONG} MB took {grown:.0f} MB"] if grown > MOST_MB else [])
 
 
-def no_reading(run):
-    """What goes wrong where nobody reads the answers: the server may not read on without end."""
-    server, problems = greeted(run)
-    content = b"".join(json.dumps(request(n, "tools/call", CALL)).encode() + PADDING + b"\n" for n in range(UNREAD))
-    os.set_blocking(server.stdin.fileno(), False)
+def no_reading():
+    """Return what goes wrong where nobody reads the answers: the server may not read on without end."""
+    server = Server()
+    content = b"".join(request(n, "tools/call", CALL) + PADDING + b"\n" for n in range(UNREAD))
+    os.set_blocking(server.process.stdin.fileno(), False)
     taken = 0
-    while taken < len(content) and select.select([], [server.stdin], [], 5)[1]:
-        taken += os.write(server.stdin.fileno(), content[taken : taken + (1 << 16)])
-    server.kill()
-    return problems + (["it read all requests of a client that does not read"] if taken == len(content) else [])
+    while taken < len(content) and select.select([], [server.process.stdin], [], 5)[1]:
+        taken += os.write(server.process.stdin.fileno(), content[taken : taken + (1 << 16)])
+    server.process.kill()
+    return server.problems + (["it read all requests of a client that does not read"] * (taken == len(content)))
 
 
 def ending(number):
-    """A check of how the server ends at the signal, or with its client, while it works."""
-
-    def check(run):
-        server, problems = greeted(run)
-        for place in range(50):
-            send(server, json.dumps(request(place, "tools/call", CALL)).encode())
-        server.stdout.close() if number is None else server.send_signal(number)
-        try:
-            server.stdin.close() if number is None else None
-            code = server.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            code = server.wait()
-        name, said = "a dying client" if number is None else number.name, server.stderr.read()
-        problems += [f"{name}: it ended with {code}"] if code != ENDS[number] else []
-        return problems + ([f"{name}: it printed {said[-200:]!r}"] if said else [])
-
-    return check
-
-
-def peak_of(server):
-    """The most memory, in MB, that the process held so far."""
-    lines = Path(f"/proc/{server.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-
-
-def ltr(*words, **pipes):
-    """A command as a process."""
-    command = [sys.executable, "-m", "ltr", *map(str, words)]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | pipes
-    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, **pipes)
+    """Return what goes wrong where the server is to end at the signal, or with its client, while it works."""
+    server = Server()
+    for place in range(50):
+        server.send(request(place, "tools/call", CALL))
+    server.process.stdout.close() if number is None else server.process.send_signal(number)
+    try:
+        server.process.stdin.close() if number is None else None
+        code = server.process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        server.process.kill()
+        code = server.process.wait()
+    name, said = "a dying client" if number is None else number.name, server.process.stderr.read()
+    problems = [f"{name}: it ended with {code}"] if code != ENDS[number] else []
+    return server.problems + problems + ([f"{name}: it printed {said[-200:]!r}"] if said else [])
 
 
 def request(number, method, parameters):
-    """A request."""
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
+    """Return a request as a line."""
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}).encode()
 
 
 def hostile(draw, number):
-    """A line: a request with a value changed, its bytes damaged, or something huge, deep or foreign."""
-    good = [
-        request(number, "tools/call", CALL),
-        request(number, "tools/list", {}),
-        request(number, "initialize", HELLO),
-        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}},
-    ]
+    """Return a line: a request with a value changed, its bytes damaged, or something huge, deep or foreign."""
+    methods = {"tools/call": CALL, "tools/list": {}, "initialize": HELLO}
+    good = [json.loads(request(number, method, parameters)) for method, parameters in methods.items()]
+    good.append({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
     content = json.dumps(changed(draw, draw.choice(good))).encode()
-    kind = draw.randrange(10)
-    if kind == 0:
-        content = damaged(draw, content)
-    elif kind == 1:
-        content = b"[" * draw.choice([10, 2000, 100_000])
-    elif kind == 2:
-        long = CALL | {"arguments": {"query": "map " * draw.choice([10, 300_000]), "k": 1}}
-        content = json.dumps(request(number, "tools/call", long)).encode()
-    elif kind == 3:
-        content = draw.choice([b"", b"\x00\x01", b"\xff\xfe", b"null", b"3", b"[]", b'"x"', b"GET / HTTP/1.1", b"{}"])
+    match draw.randrange(10):
+        case 0:
+            content = damaged(draw, content)
+        case 1:
+            content = b"[" * draw.choice([10, 2000, 100_000])
+        case 2:
+            long = {"query": "map " * draw.choice([10, 300_000]), "k": 1}
+            content = request(number, "tools/call", CALL | {"arguments": long})
+        case 3:
+            foreign = [b"", b"\x00\x01", b"\xff\xfe", b"null", b"3", b"[]", b'"x"', b"GET / HTTP/1.1", b"{}"]
+            content = draw.choice(foreign)
     return content.replace(b"\n", b" ").replace(b"\r", b" ")
-
-
-def send(server, content):
-    """A line to the server."""
-    try:
-        server.stdin.write(content + b"\n")
-        server.stdin.flush()
-    except BrokenPipeError:
-        return
-
-
-def ask(server, message, number, problems):
-    """The answer to the request; what comes before it are answers to others."""
-    send(server, json.dumps(message).encode())
-    while line := server.stdout.readline():
-        try:
-            answer = json.loads(line)
-        except ValueError:
-            problems.append(f"it printed {line[:100]!r}")
-            return None
-        if isinstance(answer, dict) and answer.get("id") == number:
-            return answer
-    problems.append("it ended")
-    return None

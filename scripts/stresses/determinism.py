@@ -4,22 +4,16 @@ Then under the kernels of other processors and other numbers of threads, as nump
 same ranks and metrics to 12 digits, weights to 1e-9 relative. Ends with 1 when any differ.
 """
 
-import contextlib
 import json
-import os
 import random
-import subprocess
-import sys
 import tempfile
 from itertools import product
 from pathlib import Path
 
-import numpy as np
-
-from stresses.cases import Cases, Figure
-from stresses.killing import files_without_times
-from subcommands import ROOT, at_least
-from tests.made import graph_rows, tool_rows, written
+from processes import environment, run
+from stresses.attacks import Cases, Figure, files_without_times, scratch
+from subcommands import at_least
+from tests.made import ROWS, written
 
 MACHINE = {
     "OMP_NUM_THREADS": ("1", "3"),
@@ -48,8 +42,8 @@ def main(*, number, variants, seed):
         {"NPY_DISABLE_CPU_FEATURES": off, "OPENBLAS_CORETYPE": core, "OPENBLAS_NUM_THREADS": draw.choice(THREADS)}
         for off, core in product(NUMPY, OPENBLAS)
     ]
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for kind, rows in {"tool": tool_rows, "graph": graph_rows}.items():
+    with scratch(is_loaded=False):
+        for kind, rows in ROWS.items():
             written(f"{kind}.jsonl", rows(range(40)))
             written(f"{kind}-test.jsonl", rows(range(40, 60)))
         first = made({})
@@ -58,54 +52,50 @@ def main(*, number, variants, seed):
         others = [("kernel", n) for n in range(min(variants, len(kernels)))]
         found = [outcome for _, outcome in cases.outcomes(others, lambda _, n: differences(first, made(kernels[n])))]
     equal, farthest = sum(not problems for problems, _ in found), max(distance for _, distance in found)
-    for problems, _ in found:
-        print(*problems[:3], sep="\n", end="\n" if problems else "")
+    print("".join(f"{problem}\n" for problems, _ in found for problem in problems[:3]), end="")
     text = f"{same} of {number} repeats gave the same bytes; {equal} of {len(found)} kernels the same ranks and metrics"
     text += f", weights within {farthest:.0e}"
     return Figure(text, is_good=same == number and equal == len(found), seconds=cases.seconds)
 
 
-def made(environment):
-    """The files of two runs under the environment."""
-    changed = {"PYTHONPATH": str(ROOT), "LTR_CACHE_DIR": str(Path(tempfile.mkdtemp(dir=".")).absolute())} | environment
-    for kind in ("tool", "graph"):
+def made(changes):
+    """Return the files of two runs under the environment."""
+    changed = environment(**{"LTR_CACHE_DIR": tempfile.mkdtemp(dir=Path.cwd())} | changes)
+    for kind in ROWS:
         words = (
             f"train {kind}.jsonl --test {kind}-test.jsonl -o runs/{kind} --recommended --encoder hash -q --overwrite"
         )
-        command = [sys.executable, "-m", "ltr", *words.split()]
-        done = subprocess.run(command, env=os.environ | changed, capture_output=True, check=False)
+        done = run(*words.split(), env=changed)
         if done.returncode:
-            raise RuntimeError(f"ltr {words} fails under {environment}: {done.stderr.decode()}")
-    return files_without_times(Path("runs"))
+            raise RuntimeError(f"ltr {words} fails under {changes}: {done.stderr}")
+    return files_without_times("runs")
 
 
 def differences(first, other):
-    """What differs that must not, and how far the weights lie apart."""
+    """Return what differs that must not, and how far the weights lie apart."""
     problems, farthest = [], 0.0
-    for kind in ("tool", "graph"):
+    for kind in ROWS:
         for name in ("per_query.jsonl", "metrics.json"):
-            mine, theirs = (numbers(files[f"{kind}/{name}"].splitlines()) for files in (first, other))
-            if mine != theirs:
-                problems.append(f"{kind}/{name} differs")
-        w = [np.array(list(weights(json.loads(files[f"{kind}/model.json"])))) for files in (first, other)]
-        farthest = max(farthest, float(np.max(np.abs(w[0] - w[1]) / np.maximum(np.abs(w[0]), 1e-12))))
+            mine, theirs = ([rounded(each) for each in documents(files[f"{kind}/{name}"])] for files in (first, other))
+            problems += [f"{kind}/{name} differs"] if mine != theirs else []
+        pairs = zip(*(weights(json.loads(files[f"{kind}/model.json"])) for files in (first, other)), strict=True)
+        farthest = max(farthest, *(abs(a - b) / max(abs(a), 1e-12) for a, b in pairs))
     return problems + ([f"weights {farthest:.1e} apart"] if farthest > 1e-9 else []), farthest
 
 
 def weights(model):
-    """The numbers of the weights."""
-    found = model["training"]["weights"] if "weights" in model.get("training", {}) else model["weights"]
-    for value in found.values() if isinstance(found, dict) else found:
-        yield from (value["weight"],) if isinstance(value, dict) else (value,)
+    """Return the weights of a model file."""
+    found = model["training"]["weights"].values() if "weights" in model.get("training", {}) else model["weights"]
+    return [value["weight"] if isinstance(value, dict) else value for value in found]
 
 
-def numbers(lines):
-    """The documents with scores left out and other numbers to 12 digits."""
-    return [rounded(json.loads(line)) for line in ([b"".join(lines)] if lines[0] == b"{" else lines)]
+def documents(content):
+    """Return the documents of a file: the lines, or all of it."""
+    return [json.loads(content)] if content.startswith(b"{\n") else map(json.loads, content.splitlines())
 
 
 def rounded(value):
-    """A number to 12 digits; scores and probabilities follow the weights, and are left out."""
+    """Return numbers to 12 digits; scores and probabilities follow the weights, and are left out."""
     if isinstance(value, dict):
         return {key: rounded(entry) for key, entry in value.items() if key not in ("top3_scores", "probability")}
     if isinstance(value, list):

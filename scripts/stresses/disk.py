@@ -7,37 +7,23 @@ nothing else is left. stdout on /dev/full ends with 74 and one line. Ends with 1
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from stresses.cases import Cases, Figure
-from stresses.faults import COMMANDS, Trial, prepare
-from stresses.forked import call, preload
-from subcommands import ROOT
+from processes import run
+from stresses.attacks import Cases, Figure, call, scratch
+from stresses.faults import COMMANDS, Trial, prepare_both
 from tests.faults import contents, in_fork
 
 INSIDE = "LTR_STRESS_MOUNTED"  # set in the process that has the small disk
 FREE = (0, 4, 16, 64, 256)  # KiB
-SIZE = "8m"
 NOBODY = 65534
 PRINTING = (
-    ("list", "metrics"),
-    ("rank", "model", "weather"),
-    ("evaluate", "model", "s.jsonl"),
-    ("validate", "s.jsonl"),
-    ("compare", "model", "model"),
-    ("config", "schema"),
-    ("env",),
-    ("train", "s.jsonl", "-o", "x", "--encoder", "hash", "--overwrite"),
-    ("--help",),
+    *("list metrics", "rank model weather", "evaluate model s.jsonl", "validate s.jsonl", "compare model model"),
+    *("config schema", "env", "train s.jsonl -o x --encoder hash --overwrite", "--help"),
 )
-
-
-def options(parser):
-    """There are none."""
 
 
 def main():
@@ -45,34 +31,24 @@ def main():
     if not os.environ.get(INSIDE):
         command = ["unshare", "-rm" if os.getuid() else "-m", sys.executable, *sys.argv]
         return subprocess.run(command, env=os.environ | {INSIDE: "1"}, check=False).returncode
-    preload()
-    cases, tried, wrong = Cases("disk", ""), 0, 0
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        Path(folder).chmod(0o755)
-        os.environ["LTR_CACHE_DIR"] = str(Path(folder, "cache"))
-        for inputs, traces in ("old", range(8, 16)), ("new", range(8)):
-            prepare(inputs, traces)
-        for check, names in ((full, COMMANDS), (read_only, COMMANDS), (full_stdout, range(len(PRINTING)))):
-            each = [(check.__name__, name) for name in names]
-            problems, number = [], 0
-            for case, (count, found) in cases.outcomes(each, lambda _, name, check=check: check(name)):
-                number += count
-                problems += [f"{case[1]}: {problem}" for problem in found]
-            tried, wrong = tried + number, wrong + len(problems)
-            print(f"{check.__doc__.partition(':')[0]}: {number} tried, {len(problems)} wrong", flush=True)
-            print(*(f"    {problem}" for problem in problems[:8]), sep="\n", end="\n" if problems else "")
+    cases, names = Cases("disk"), [(name,) for name in COMMANDS]
+    with scratch() as folder:
+        folder.chmod(0o755)
+        prepare_both()
+        attacks = {"a full disk": (names, full), "no right to write": (names, read_only)}
+        attacks["a full stdout"] = [(words,) for words in PRINTING], full_stdout
+        tried, wrong = cases.all_attacked(attacks)
     return Figure(f"{tried} commands that could not write, {wrong} wrong", is_good=not wrong, seconds=cases.seconds)
 
 
 def full(name):
-    """A full disk: how many were tried, and what was wrong."""
+    """Return how many commands were tried on a full disk, and what was wrong."""
     disk, problems = Path("disk"), []
     disk.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(disk)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], check=True)
     try:
-        outputs, words = COMMANDS[name]
         for is_again in False, True:
-            trial = Trial(outputs, tuple(words.split()), is_again, home=disk / "here")
+            trial = Trial(name, is_again=is_again, home=disk / "here")
             for free in FREE:
                 trial.fresh("new", trial.earlier)
                 fill(disk / "filler", free)
@@ -85,7 +61,7 @@ def full(name):
 
 
 def fill(path, free):
-    """A file that leaves so many KiB."""
+    """Write a file that leaves so many KiB."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
     with contextlib.suppress(OSError):
         while True:
@@ -95,11 +71,10 @@ def fill(path, free):
 
 
 def read_only(name):
-    """A directory without the right to write: how many were tried, and what was wrong."""
-    outputs, words = COMMANDS[name]
+    """Return how many commands were tried in a directory without the right to write, and what was wrong."""
     problems = []
     for is_again in False, True:
-        trial = Trial(outputs, tuple(words.split()), is_again)
+        trial = Trial(name, is_again=is_again)
         trial.fresh("new", trial.earlier)
         before = contents(trial.home)
         for path in [trial.home, *trial.home.rglob("*")]:
@@ -113,7 +88,7 @@ def read_only(name):
 
 
 def as_nobody(trial):
-    """The exit code of the command for a user who owns nothing."""
+    """Call the command for a user who owns nothing."""
     os.environ["LTR_CACHE_DIR"] = tempfile.mkdtemp()
     os.chdir(trial.home)
     if os.getuid() == 0:
@@ -124,14 +99,10 @@ def as_nobody(trial):
     return call(trial.words)
 
 
-def full_stdout(place):
-    """A full stdout: how many were tried, and what was wrong."""
-    words = PRINTING[place]
-    shutil.rmtree("x", ignore_errors=True)
-    command = [sys.executable, "-m", "ltr", *words]
+def full_stdout(words):
+    """Return what is wrong with a command whose stdout is full."""
     with Path("/dev/full").open("w") as full_device:
-        pipes = {"stdout": full_device, "stderr": subprocess.PIPE, "text": True}
-        done = subprocess.run(command, cwd="new", env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False, **pipes)
+        done = run(*words.split(), cwd="new", capture_output=False, stdout=full_device, stderr=subprocess.PIPE)
     lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     is_good = done.returncode == 74 and len(lines) == 1 and "Traceback" not in done.stderr
-    return 1, [] if is_good else [f"{' '.join(words)}: exit {done.returncode}: {done.stderr[-300:]!r}"]
+    return [] if is_good else [f"exit {done.returncode}: {done.stderr[-300:]!r}"]

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-from stresses.cases import STATE, Figure
+from stresses.attacks import STATE, Figure
 from subcommands import ROOT
 
 EXTRAS = ("embed", "static")

@@ -11,16 +11,13 @@ import json
 import os
 import random
 import shutil
-import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from stresses.cases import Cases, Figure
-from stresses.forked import call, preload
-from stresses.killing import WITH_TIMES
+from ltr.files import put_back
+from stresses.attacks import WITH_TIMES, Cases, Figure, call, must, scratch
 from subcommands import at_least
 from tests.faults import CODES, FaultyDisk, contents, in_fork
-from tests.made import tool_rows
+from tests.made import tool_rows, written
 
 COMMANDS = {  # name: what other commands open of its result, and its words
     "train": (["out"], "train s.jsonl -o out --encoder hash"),
@@ -45,12 +42,6 @@ COMMANDS = {  # name: what other commands open of its result, and its words
     "update": (["served"], "update served o.jsonl"),
 }
 INPUTS = ("s.jsonl", "l.txt", "c.yaml", "b.yaml", "o.jsonl", "phi.npz", "model", "columns", "by-parts")
-MADE = (
-    "train s.jsonl -o model --encoder hash",
-    "featurize s.jsonl -o phi.npz --encoder hash",
-    "featurize s.jsonl -o columns/ --encoder hash --shard-rows 20",
-    "train columns -o by-parts --trainer newton",
-)
 SERVED = "served"  # the run that update changes
 JOURNAL = "outcomes.journal"  # it is only appended to: what stood there stays, and a line that was cut off may follow
 DONE = 200  # the exit code of a command that ended before the fault
@@ -66,107 +57,108 @@ def options(parser):
 
 def main(*, commands, seed, every, sampled=()):
     """A line a command."""
-    preload()
     cases, steps = Cases("faults", f"--seed {seed}"), dict.fromkeys(commands or COMMANDS, every)
     steps |= {name: int(step) for name, _, step in (each.rpartition(":") for each in sampled)}
-    total = wrong = 0
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        os.environ["LTR_CACHE_DIR"] = str(Path(folder, "cache"))
-        for inputs, traces in ("old", range(8, 16)), ("new", range(8)):
-            prepare(inputs, traces)
-        for name, is_again in ((name, is_again) for name in steps for is_again in (False, True)):
-            tried, problems = of_command(cases, name, is_again, steps[name], seed)
-            total, wrong = total + tried, wrong + len(problems)
-            title = f"{name}{' over an earlier one' if is_again else ''}"
-            print(f"{title:36} {tried} faults, {len(problems)} wrong", *problems[:5], sep="\n    ", flush=True)
-    tried_of = {step: [name for name in steps if steps[name] == step] for step in sorted(set(steps.values()))}
-    said = "".join(f"; 1 call in {step} of {', '.join(names)}" for step, names in tried_of.items() if step > 1)
-    text = f"{total:,} faults in {2 * len(steps)} commands, {wrong} wrong{said}"
+    with scratch():
+        prepare_both()
+        tried, wrong = cases.all_attacked(
+            {
+                f"{name}{' over an earlier one' * is_again}": (
+                    ((fault_at,) for fault_at in range(1, 10_000, step)),
+                    at_call(name, seed, is_again=is_again),
+                )
+                for name, step in steps.items()
+                for is_again in (False, True)
+            }
+        )
+    skipping = {step: [name for name in steps if steps[name] == step] for step in sorted({*steps.values()} - {1})}
+    said = "".join(f"; 1 call in {step} of {', '.join(names)}" for step, names in skipping.items())
+    text = f"{tried:,} faults in {2 * len(steps)} commands, {wrong} wrong{said}"
     return Figure(text, is_good=not wrong, seconds=cases.seconds)
 
 
-def of_command(cases, name, is_again, step, seed):
-    """How many faults were tried, and what was wrong after them: a case a call, until the command ends before it."""
-    trials, tried, problems = [], 0, []
+def at_call(name, seed, *, is_again):
+    """Return the attack of one call of a command, whose results without a fault are made at the first."""
+    trials = []
 
-    def faults(_name, _again, fault_at):
+    def attack(fault_at):
         if not trials:
-            outputs, words = COMMANDS[name]
-            trials.append(Trial(outputs, tuple(words.split()), is_again))
+            trials.append(Trial(name, is_again=is_again))
         return trials[0].faults(fault_at, random.Random(f"{seed} {name} {fault_at}").choice(CODES))
 
-    calls = ((name, is_again, fault_at) for fault_at in range(1, 10_000, step))
-    for _, (number, found) in cases.outcomes(calls, faults):
-        tried, problems = tried + number, problems + found
-        if not number:
-            break
-    return tried, problems
+    return attack
+
+
+def prepare_both():
+    """Make the inputs of earlier results and of later ones."""
+    for home, traces in ("old", range(8, 16)), ("new", range(8)):
+        prepare(home, traces)
 
 
 def prepare(home, traces):
-    """What the commands read, made of these traces."""
+    """Make what the commands read, of these traces."""
     Path(home).mkdir()
     with contextlib.chdir(home):
-        lines = [json.dumps(row) for row in tool_rows(traces)]
-        Path("s.jsonl").write_text("\n".join(lines) + "\n")
+        rows = list(tool_rows(traces))
+        written("s.jsonl", rows)
         Path("l.txt").write_text(f"1 qid:{traces[0]} 1:0.5 2:1\n0 qid:{traces[0]} 1:0.1 2:0\n")
         Path("c.yaml").write_text("name: one\nencoder: hash\ndata: {train: s.jsonl}\n")
         Path("b.yaml").write_text("rerankers: [random, bm25]\ndata: {samples: s.jsonl}\n")
-        names = sorted({json.loads(line)["tool"] for line in lines})[:3]
-        Path("o.jsonl").write_text(json.dumps({"query": f"q{traces[0]}", "offered": names, "right": names[0]}) + "\n")
-        for words in MADE:
-            if in_fork(lambda words=words: call(words.split())):
-                raise RuntimeError(f"ltr {words} fails without a fault: run it by hand")
+        names = sorted({row["tool"] for row in rows})[:3]
+        written("o.jsonl", [{"query": f"q{traces[0]}", "offered": names, "right": names[0]}])
+        must(
+            "train s.jsonl -o model --encoder hash",
+            "featurize s.jsonl -o phi.npz --encoder hash",
+            "featurize s.jsonl -o columns/ --encoder hash --shard-rows 20",
+            "train columns -o by-parts --trainer newton",
+        )
 
 
-@dataclass
 class Trial:
     """A command that is tried with every fault, in a folder of its own."""
 
-    outputs: list[str]
-    words: tuple[str, ...]
-    is_again: bool
-    home: Path = field(default=Path("here"))
-
-    def __post_init__(self):
+    def __init__(self, name, *, is_again, home=Path("here")):
+        self.outputs, words = COMMANDS[name]
+        self.words, self.is_again, self.home = words.split(), is_again, home
         self.served = self.words[0] == "update"
-        self.earlier = self.first = contents_under("old/model", SERVED) if self.served else {}
-        if self.is_again:
-            self.earlier = self.whole("old", self.first)
-            self.words = self.words if self.served else (*self.words, "--overwrite")
+        self.earlier = {}
+        if self.served:
+            model = contents(Path("old/model"))
+            self.earlier = {SERVED: None} | {f"{SERVED}/{path}": content for path, content in model.items()}
+        first = self.earlier
+        if is_again:
+            self.earlier = self.whole("old", first)
+            self.words = self.words if self.served else [*self.words, "--overwrite"]
         self.later = [self.whole("new", self.earlier) for _ in range(2)]
 
     def whole(self, inputs, earlier):
-        """What lies there after the command without a fault."""
+        """Return what lies there after the command without a fault."""
         self.fresh(inputs, earlier)
         if code := in_fork(lambda: self.run(self.words)):
             raise RuntimeError(f"ltr {' '.join(self.words)} ends with {code} without a fault: run it by hand")
         return self.results()
 
     def fresh(self, inputs, earlier):
-        """The folder with the inputs and the earlier results."""
+        """Fill the folder with the inputs and the earlier results."""
         shutil.rmtree(self.home, ignore_errors=True)
         shutil.copytree(inputs, self.home)
         for name, content in earlier.items():
             path = self.home / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            if content is None:
-                path.mkdir(exist_ok=True)
-            else:
-                path.write_bytes(content)
+            path.mkdir(exist_ok=True) if content is None else path.write_bytes(content)
 
     def run(self, words):
-        """The command, called in the folder."""
+        """Call the command in the folder."""
         os.chdir(self.home)
         return call(words)
 
     def results(self):
-        """What lies in the folder beside the inputs; checkpoints stay after a failure, as --resume reads them."""
+        """Return what lies in the folder beside the inputs."""
         found = contents(self.home)
         return {name: content for name, content in found.items() if name.split("/")[0] not in INPUTS}
 
     def faults(self, fault_at, error):
-        """How many faults were tried at that call, an error and a kill, and what was wrong after them."""
+        """Return how many faults were tried at that call, an error and a kill, and what was wrong after them."""
         problems, tried = [], 0
         for code in error, None:
             self.fresh("new", self.earlier)
@@ -176,68 +168,76 @@ class Trial:
             tried += 1
             what = "a kill" if code is None else os.strerror(code)
             found = self.after_kill() if code is None else self.after_error(end)
-            problems += [f"call {fault_at}, {what}: {problem}" for problem in found]
+            problems += [f"{what}: {problem}" for problem in found]
         return tried, problems
 
     def faulty(self, fault_at, code):
-        """The exit code under the fault."""
+        """Return the exit code under the fault."""
         with FaultyDisk(fault_at, code) as disk:
             end = self.run(self.words)
         return DONE if disk.calls < fault_at else end
 
     def after_error(self, end):
-        """What is wrong after an error: a call whose failure does not matter may end in the result."""
+        """Return what is wrong after an error: a call whose failure does not matter may end in the result."""
         problems = [f"exit {end}, and left {self.hidden()[:3]}"] if self.hidden() else []
         problems += [] if end in (0, 74) else [f"exit {end}"]
-        if end == 0:
-            return problems + [
-                f"{output}: exit 0, and {kind}" for output, kind in self.named_kinds() if kind != "later"
-            ]
-        return problems + [f"{output}: {kind}" for output, kind in self.named_kinds() if kind == "a mixture"]
+        bad = [(output, kind) for output, kind in self.kinds() if kind == "a mixture" or (end == 0 and kind != "later")]
+        return problems + [f"{output}: exit {end}, and {kind}" for output, kind in bad]
 
     def after_kill(self):
-        """What is wrong after a kill: when the result is opened, and when the command is repeated."""
-        from ltr.files.crash_recovery import put_back
-
+        """Return what is wrong after a kill: when the result is opened, and when the command is repeated."""
         for output in self.outputs:
             put_back(self.home / output)
-        problems = [f"{output}: {kind}" for output, kind in self.named_kinds() if kind == "a mixture"]
-        again = self.words if self.served or self.is_again else (*self.words, "--overwrite")
+        problems = [f"{output}: {kind}" for output, kind in self.kinds() if kind == "a mixture"]
+        again = self.words if self.served or self.is_again else [*self.words, "--overwrite"]
         end = in_fork(lambda: self.run(again))
         left = [*self.hidden(), *(name for name in self.results() if "checkpoints" in name.split("/"))]
         return problems + ([f"then exit {end}"] if end else []) + ([f"then left {left[:3]}"] if left else [])
 
     def hidden(self):
-        """The names with a part that begins with a dot."""
+        """Return the names with a part that begins with a dot."""
         return [name for name in self.results() if any(part.startswith(".") for part in name.split("/"))]
 
-    def named_kinds(self):
-        """Each output, and whether what lies there is all of the earlier, all of the later, or a mixture."""
-        found = {name: content for name, content in self.results().items() if "checkpoints" not in name.split("/")}
-        found = {name: content for name, content in found.items() if name not in self.hidden()}
+    def kinds(self):
+        """Yield each output, and whether what lies there is all of the earlier, all of the later, or a mixture.
+
+        Checkpoints stay after a failure, as --resume reads them. A whole leaderboard that says which run failed is of
+        the last batch, whatever came of it.
+        """
+        hidden = self.hidden()
+        found = {name: content for name, content in self.results().items() if name not in hidden}
+        found = {name: content for name, content in found.items() if "checkpoints" not in name.split("/")}
         for output in self.outputs:
             start = output.partition("/")[0] if output.startswith("new") else output.partition(".")[0]
-            mine, earlier, *later = (
+            mine, earlier, later, repeated = (
                 {name: content for name, content in each.items() if name.startswith(start) and content is not None}
                 for each in (found, self.earlier, *self.later)
             )
-            kind = "later" if self.new(mine, *later) else "earlier" if self.kept(mine, earlier) else "a mixture"
-            yield output, "of the failed run" if kind == "a mixture" and says_failed(mine.get(output)) else kind
+            stable = {name for name, content in later.items() if repeated.get(name) == content and not has_times(name)}
+            if set(mine) == set(later) and all(mine[name] == later[name] for name in stable):
+                yield output, "later"
+            elif self.holds(mine, earlier):
+                yield output, "earlier"
+            else:
+                yield output, "of the failed run" if says_failed(mine.get(output)) else "a mixture"
 
-    def kept(self, found, earlier):
-        """Whether all that was there is there; of a run that update changes also with more behind it."""
+    def holds(self, found, earlier):
+        """Return whether all that was there is there; a journal may have grown, and be learned from anew."""
         if not self.served:
             return found == earlier
-        return all(name in found and stands(name, found[name], content) for name, content in earlier.items())
+        return all(
+            name in found and ("updated/" in name or found[name] == content or is_grown(name, found[name], content))
+            for name, content in earlier.items()
+        )
 
-    def new(self, found, later, repeated):
-        """Whether it is the later result, but for the times of day in it."""
-        stable = {name for name, content in later.items() if repeated.get(name) == content and not has_times(name)}
-        return set(found) == set(later) and all(found[name] == later[name] for name in stable)
+
+def is_grown(name, found, content):
+    """Return whether it is a journal that begins as before."""
+    return name.endswith(JOURNAL) and found.startswith(content)
 
 
 def says_failed(content):
-    """Whether it is a whole leaderboard that says which run failed: it is of the last batch, whatever came of it."""
+    """Return whether it is a whole leaderboard that says which run failed."""
     try:
         return content is not None and json.loads(content)["rows"][0]["status"] == "failed"
     except (ValueError, KeyError, TypeError):
@@ -245,17 +245,5 @@ def says_failed(content):
 
 
 def has_times(name):
-    """Whether the file holds times of day, which may be equal by chance."""
+    """Return whether the file holds times of day, which may be equal by chance."""
     return name.rpartition("/")[2] in (*WITH_TIMES, "bench.json") or name.endswith((".html", ".md"))
-
-
-def stands(name, found, content):
-    """Whether a file of a run still holds what it held; a journal may have grown, and be learned from anew."""
-    if "updated/" in name:
-        return True
-    return found.startswith(content) if name.endswith(JOURNAL) else found == content
-
-
-def contents_under(folder, name):
-    """The files of a folder, under another name."""
-    return {name: None} | {f"{name}/{path}": content for path, content in contents(Path(folder)).items()}

@@ -11,18 +11,16 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 import warnings
 from pathlib import Path
 
 import numpy as np
 
 from ltr.errors import LtrError
-from stresses.cases import Cases, Figure
-from stresses.forked import call, preload
+from processes import LTR, cpu_of_children, environment, memory_mb, spent
+from stresses.attacks import command, finished, fork, scratch
 from stresses.mutated_inputs import ranks, trained_models
-from stresses.sizes import measured
-from subcommands import ROOT
+from stresses.sizes import counted, shown
 from tests import test_forks
 from tests.made import tool_rows, written
 from tests.mutations import write_model
@@ -33,21 +31,10 @@ CHAINS, MOST_TIMES = (1_000, 4_000), 6.5  # responses, and how many times as lon
 OTHER_USER = 4321
 
 
-def options(parser):
-    """There are none."""
-
-
 def main():
     """A line a limit."""
-    preload()
-    cases, texts, wrong = Cases("limits", ""), [], 0
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        os.environ["LTR_CACHE_DIR"] = str(Path(folder, "cache"))
-        for _, (text, is_good) in cases.outcomes([(name,) for name in LIMITS], lambda name: LIMITS[name]()):
-            texts.append(text if is_good else f"{text} (wrong)")
-            wrong += not is_good
-            print(texts[-1], flush=True)
-    return Figure("; ".join(texts), is_good=not wrong, seconds=cases.seconds)
+    with scratch():
+        return counted("limits", [(name,) for name in LIMITS], lambda name: LIMITS[name]())
 
 
 def white_space():
@@ -55,8 +42,7 @@ def white_space():
     with gzip.open("white.jsonl.gz", "wt", compresslevel=1) as file:
         file.writelines([" " * (1 << 20)] * WHITE_MIB)
         file.writelines(json.dumps(row) + "\n" for row in tool_rows(range(5)))
-    code, peak, seconds, _ = measured(Path(), "validate", "white.jsonl.gz")
-    return f"{WHITE_MIB} MiB of white space {peak:,.0f} MB, {seconds:,.0f} s", code == 0 and peak < WHITE_MB
+    return shown(f"{WHITE_MIB} MiB of white space", spent(*LTR, "validate", "white.jsonl.gz"), most_mb=WHITE_MB)
 
 
 def sizes():
@@ -66,21 +52,18 @@ def sizes():
         for name in [name for name, array in arrays.items() if array.dtype.kind == "i" and array.size]:
             for large in NUMBERS:
                 write_model(Path("sized"), document, arrays | {name: np.full_like(arrays[name], large, dtype=np.int64)})
-                problem = in_fork(lambda candidates=candidates: within_memory(candidates))
-                problems += [f"{name} = {large}"] if problem else []
+                problems += [f"{name} = {large}"] * bool(finished(fork(lambda rows=candidates: within_memory(rows))))
                 number += 1
     print(*problems[:5], sep="\n", end="\n" if problems else "")
     return f"{number} large numbers in models, {len(problems)} of them trusted", not problems
 
 
 def within_memory(candidates):
-    """1 where the model asks for more memory than there is for it, or fails otherwise than in one error."""
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + MOST_BYTES,) * 2)
+    """Rank where there is little memory more than is in use; an error for a user is good."""
+    resource.setrlimit(resource.RLIMIT_AS, (int(memory_mb("VmSize") * (1 << 20)) + MOST_BYTES,) * 2)
     warnings.simplefilter("ignore")
     with contextlib.suppress(LtrError), np.errstate(all="ignore"):
         ranks(Path("sized"), candidates)
-    return 0
 
 
 def other_user():
@@ -90,11 +73,11 @@ def other_user():
     Path("theirs").mkdir()
     os.chown("theirs", OTHER_USER, OTHER_USER)
     Path("link").symlink_to("theirs")
-    ends = []
+    own, ends = os.environ["LTR_CACHE_DIR"], []
     for name in ("theirs", "link"):
         os.environ["LTR_CACHE_DIR"] = str(Path(name).absolute())
-        ends += [in_fork(lambda words=words: call(words)) for words in (["cache", "info"], ["cache", "clear"])]
-    os.environ["LTR_CACHE_DIR"] = str(Path("cache").absolute())
+        ends += [finished(command(words)) for words in ("cache info", "cache clear")]
+    os.environ["LTR_CACHE_DIR"] = own
     return f"{ends.count(2)} of {len(ends)} looks at the cache of another user refused", ends == [2] * len(ends)
 
 
@@ -103,8 +86,8 @@ def forks():
     written("s.jsonl", tool_rows(range(12)))
     train = "ltr.train('s.jsonl', out=sys.argv[1], encoder='letters', recommended=True)"
     for code in (test_forks.ENCODER.replace(test_forks.LOADED, train), test_forks.ENCODER + test_forks.MANY):
-        command, pipes = [sys.executable, "-c", code, "run"], {"capture_output": True, "text": True}
-        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False, **pipes)
+        words, pipes = [sys.executable, "-c", code, "run"], {"capture_output": True, "text": True}
+        done = subprocess.run(words, env=environment(), check=False, **pipes)
     return f"24 forks while threads rank ended with {done.stdout.strip() or done.stderr[-200:]}", done.stdout == "{0}\n"
 
 
@@ -113,42 +96,23 @@ def chains():
     seconds = []
     for number in CHAINS:
         written(f"chain-{number}.jsonl", map(response, range(number)))
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        code = in_fork(lambda number=number: call(["import", f"chain-{number}.jsonl", "-o", f"of-{number}.jsonl"]))
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        if code:
+        before = cpu_of_children()
+        if code := finished(command(f"import chain-{number}.jsonl -o of-{number}.jsonl")):
             return f"a chain of {number:,} responses ended with {code}", False
+        seconds.append(cpu_of_children() - before)
     fewer, more = seconds
     text = f"a chain of {CHAINS[0]:,} responses {fewer:.1f} s of processors, of {CHAINS[1]:,} {more:.1f} s"
     return text, more < MOST_TIMES * fewer
 
 
 def response(number):
-    """A request to the Responses API with its response; every twentieth calls a tool."""
+    """Return a request to the Responses API with its response; every twentieth calls a tool."""
     tools = [{"type": "function", "name": name, "description": f"{name}s something"} for name in ("mail", "search")]
     called = {"type": "function_call", "call_id": f"c{number}", "name": "mail", "arguments": "{}"}
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": f"answer {number}"}]}
-    return {
-        "model": "m",
-        "input": f"question {number}",
-        "tools": tools,
-        "id": f"resp_{number}",
-        "status": "completed",
-        "output": [said if number % 20 else called],
-    } | ({"previous_response_id": f"resp_{number - 1}"} if number else {})
-
-
-def in_fork(work):
-    """The exit code of the work in a process of its own; 1 where it raises, negative where a signal ended it."""
-    child = os.fork()
-    if not child:
-        code = 1
-        try:
-            code = work()
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    earlier = {"previous_response_id": f"resp_{number - 1}"} if number else {}
+    request = {"model": "m", "input": f"question {number}", "tools": tools} | earlier
+    return request | {"id": f"resp_{number}", "status": "completed", "output": [said if number % 20 else called]}
 
 
 LIMITS = {

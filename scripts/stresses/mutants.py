@@ -1,11 +1,17 @@
 """Small mistakes in the code that computes, and in the writer: how many of them a test finds.
 
-Each mutant is tried in a fork of one process that has loaded all tests: those that reach its lines run, the quickest
-first, until one fails. One that no test finds is named; where it changes nothing that anybody could see,
-stresses/equivalent_mutants.yaml says why. A mutant that runs into a limit of time or memory is found as well.
+A comparison, a sign, a constant, a condition, a default or a statement is changed; texts, errors and annotations are
+not. Each mutant is compiled from the changed syntax tree and put into the loaded functions, in a fork of one process
+that has loaded all tests: those that reach its lines run, the quickest first, until one fails. One that no test finds
+is named; where it changes nothing that anybody could see, stresses/equivalent_mutants.yaml says why. A mutant that runs
+into a limit of time or memory is found as well.
 """
 
+import ast
+import contextlib
+import copy
 import fnmatch
+import functools
 import gc
 import importlib
 import json
@@ -16,67 +22,58 @@ import signal
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from functools import partial
+from collections import Counter, defaultdict
+from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, FunctionType
 
 import pytest
 import yaml
 from _pytest.runner import runtestprotocol
 
-from stresses import mutated_code
-from stresses.cases import Cases, Figure
+from processes import memory_mb
+from stresses.attacks import Cases, Figure, finished, fork
 from subcommands import ROOT
 
-METRICS = (
-    *("test_metrics", "test_oracles", "test_tied_ranks", "test_interpretation", "test_classified", "test_lists"),
-    *("test_ranking", "test_shard_evaluation"),
-)
-WRITER = ("test_files", "test_output_replacement")
-OF_METRICS = (
-    "classification_counts",
-    "expected_reciprocal_rank",
-    "classification_measures",
-    "calibration",
-    "interpretation",
-    "candidate_probabilities",
-    "ranking_measures",
-    "tie_blocks",
-)
-OBJECTIVE = ("test_objective", "test_training_shards", "test_score_offset", "test_fit", "test_diagnosis")
-CROSSFIT = (
-    *("test_crossfit", "test_counted", "test_features", "test_crossfit_shards", "test_cached_encoder"),
-    *("test_prepared", "test_state_types", "test_shortlist", "test_cli_plugins", "test_plugins"),
-)
-TESTS = {  # of each module
-    "training/objective": OBJECTIVE,
-    "training/trainable": OBJECTIVE,
-    "training/passes_over_groups": OBJECTIVE,
-    "training/group_sample": OBJECTIVE,
-    "evaluation/ranking": METRICS,
-    "evaluation/tied_ranks": METRICS,
-    **{f"evaluation/metrics/{name}": METRICS for name in OF_METRICS},
-    "evaluation/significance": ("test_significance",),
-    "evaluation/bootstrap": ("test_bootstrap",),
-    "training/piecewise_linear_curves": ("test_piecewise_linear_curves",),
-    "training/feature_products": ("test_products", "test_training_shards"),
-    "training/significant_gain_rule": ("test_recommended_choice",),
-    "training/one_standard_error": ("test_recommended_choice",),
-    "features/crossfit": CROSSFIT,
-    "features/fitted_features": CROSSFIT,
-    "features/learned_states": CROSSFIT,
-    "training/temperature": ("test_temperature", "test_abstaining"),
-    "evaluation/abstention_threshold": ("test_abstaining",),
-    "reporting/ranks_and_calibration_section": ("test_calibration", "test_report"),
-    "files/atomic_write": WRITER,
-    "files/filesystem_operations": WRITER,
-    "files/output_replacement": WRITER,
+MEASURES = "metrics oracles tied_ranks interpretation classified lists ranking shard_evaluation"
+OBJECTIVE = "objective training_shards score_offset fit diagnosis"
+CROSSFIT = "crossfit counted features crossfit_shards cached_encoder prepared state_types shortlist cli_plugins plugins"
+OF_MEASURES = ("ranking", "ties", "measures", "cascade", "classification", "probabilities", "interpretation")
+SUITES = {  # modules, by the tests that must find a mistake in them
+    OBJECTIVE: "training/objective training/designs training/groups",
+    MEASURES: " ".join(f"evaluation/{name}" for name in OF_MEASURES),
+    "significance": "evaluation/significance",
+    "bootstrap": "evaluation/bootstrap",
+    "piecewise_linear_curves": "training/curves",
+    "products training_shards": "training/terms",
+    "recommended_choice": "training/choice",
+    CROSSFIT: "features/crossfit features/fitted features/learning",
+    "temperature abstaining": "training/temperature",
+    "abstaining": "evaluation/abstaining",
+    "calibration report": "report/answers",
+    "files output_replacement": "disk files/atomic files/directory",
 }
-EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")  # of each module: mutant, reason
-CPU_SECONDS, TIMES = 5, 3  # that a mutant has, and as often the time that its tests took
-WALL_SECONDS, MEMORY = 600, 3 << 30  # of a mutant; bytes more than the tests have
-LEAST = 0.9  # share of the mutants that are found
+TESTS = {module: [f"test_{test}" for test in tests.split()] for tests, of in SUITES.items() for module in of.split()}
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")  # mutant: reason
+LEAST = 0.9  # share of the mutants that are not equivalent
 FOUND, SURVIVES, NOT_APPLIED = "found", "survives", "not applied"
+CPU_SECONDS, TIMES, WALL_SECONDS = 5, 3, 600  # of a mutant: so many and as often the time of its tests; on the wall
+MEMORY = 3 << 30  # bytes that a mutant may take beside what is loaded
+
+EXCHANGED = (
+    "Lt LtE GtE, LtE Lt Gt, Gt GtE LtE, GtE Gt Lt, Eq NotEq, NotEq Eq, Is IsNot, IsNot Is, In NotIn, NotIn In, "
+    "Add Sub, Sub Add, Mult Div, Div Mult, FloorDiv Mult, Mod Mult, Pow Mult, BitAnd BitOr, BitOr BitAnd, "
+    "LShift RShift, RShift LShift, And Or, Or And"
+)
+OTHERS = {  # what may stand in the place of an operator
+    getattr(ast, name): [getattr(ast, other) for other in others]
+    for name, *others in map(str.split, EXCHANGED.split(", "))
+}
+PARTS = (  # constants that say in how many parts, or in which of two equal ways, work is done
+    *("BLOCK", "AT_ONCE", "CHEAPER", "ALIKE", "FLIPPED", "COMPARISONS", "COUNTED", "ROWS_AT_ONCE", "RUN_NUMBERS"),
+    *("LARGEST_CODE", "NOWHERE"),
+)
+LEFT_OUT = ("annotation", "returns", "decorator_list", "ctx", "op", "ops", "type_params")  # fields of nodes
 
 
 def options(parser):
@@ -86,114 +83,90 @@ def options(parser):
 
 def main(*, modules):
     """A line a module, and the mutants that survive."""
-    chosen = [name for name in TESTS if any(fnmatch.fnmatch(name, pattern) for pattern in modules or ["*"])]
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    known, rows, survivors = equivalent(), [], []
-    for tests in dict.fromkeys(TESTS[name] for name in chosen):
-        for name, counts in tried([name for name in chosen if TESTS[name] == tests], tests).items():
-            same = [mutant for mutant in counts[SURVIVES] if (name, mutant) in known]
-            survivors += [(name, mutant) for mutant in counts[SURVIVES] if (name, mutant) not in known]
-            found, left = len(counts[FOUND]), len(counts[SURVIVES]) - len(same)
-            rows.append((found, left))
-            line = f"{name:36} {found + len(same) + left:4} mutants {found:4} found {len(same):3} equivalent"
-            print(f"{line} {left:3} survive; {len(counts[NOT_APPLIED])} could not be made", flush=True)
-    for name, mutant in survivors:
-        print(f"  {name}: {mutant}")
-    found, left = (sum(column) for column in zip(*rows, strict=True))
-    share = found / max(found + left, 1)
-    return Figure(f"{share:.1%} of {found + left} mutants that are not equivalent are found", share >= LEAST)
+    known, totals, survivors = equivalent(), Counter(), []
+    for suite in SUITES.values():
+        names = [name for name in suite.split() if any(fnmatch.fnmatch(name, each) for each in modules or ["*"])]
+        for name, outcomes in tried(names).items() if names else ():
+            left = [mutant for mutant in outcomes[SURVIVES] if mutant not in known]
+            found, same = len(outcomes[FOUND]), len(outcomes[SURVIVES]) - len(left)
+            totals.update(found=found, left=len(left))
+            survivors += [f"  {name}: {mutant}" for mutant in left]
+            print(f"{name:44} {found + same + len(left):4} mutants {found:4} found {same:3} equivalent", end=" ")
+            print(f"{len(left):3} survive; {len(outcomes[NOT_APPLIED])} could not be made", flush=True)
+    print(*survivors, sep="\n")
+    number = totals["found"] + totals["left"]
+    share = totals["found"] / max(number, 1)
+    return Figure(f"{share:.1%} of {number} mutants that are not equivalent are found", share >= LEAST)
 
 
 def equivalent():
-    """Module and mutant of each that changes nothing."""
-    reasons = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8"))
-    return {(name, mutant) for name, mutants in reasons.items() for mutant in mutants}
+    """Return the mutants that change nothing; a function keeps its own where its module is called otherwise."""
+    return set(yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")))
 
 
-def tried(names, tests):
-    """The mutants of each module by what became of them, from one process that runs their tests."""
-    modules = [Module(name) for name in names]
+def tried(names):
+    """Return the mutants of modules by what became of them, from one process that runs their tests."""
+    tests = [ROOT / "tests" / f"{test}.py" for test in TESTS[names[0]]]
+    sources = {name: (ROOT / "ltr" / f"{name}.py").read_text("utf-8") for name in names}
+    texts = "".join(path.read_text("utf-8") for path in tests)
+    cases = {name: Cases("mutants", f"{name} {source} {texts}") for name, source in sources.items()}
     read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(read)
-        try:
-            run = Run(modules)
-            silence()
-            paths = [*(str(module.path) for module in modules), *(str(ROOT / "tests" / f"{test}.py") for test in tests)]
-            arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
-            pytest.main([*arguments, "--doctest-modules", *paths], plugins=[run])
-            os.write(write, json.dumps([run.problem, run.names_left_out]).encode())
-        finally:
-            os._exit(0)
+
+    def work():
+        run, nowhere = Run(cases), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        flags = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "--doctest-modules"]
+        pytest.main([*flags, *(str(ROOT / "ltr" / f"{name}.py") for name in names), *map(str, tests)], plugins=[run])
+        os.write(write, json.dumps([run.problem, run.names_left_out]).encode())
+
+    child = fork(work)
     os.close(write)
     said = b"".join(iter(lambda: os.read(read, 1 << 16), b""))
-    os.waitpid(child, 0)
+    finished(child)
     problem, left_out = json.loads(said or b'["the process that runs the tests ended", []]')
     if problem:
         raise RuntimeError(f"{', '.join(names)}: {problem}")
-    for test in left_out:
-        print(f"left out, as it fails without a mutant when it runs twice in one process: {test}")
-    return {module.name: stored(module.cases) for module in modules}
+    print("".join(f"left out, as it fails without a mutant where it runs twice: {test}\n" for test in left_out), end="")
+    return {name: stored(each.path) for name, each in cases.items()}
 
 
-class Module:
-    """A module, and what became of its mutants earlier; those that survived without a reason are tried again."""
-
-    def __init__(self, name):
-        self.name, self.path = name, ROOT / "ltr" / f"{name}.py"
-        self.source = self.path.read_text(encoding="utf-8")
-        self.cases = Cases("mutants", f"{name} {self.source}")
-        known, entries = equivalent(), self.cases.entries.items()
-        self.cases.entries = {
-            case: entry for case, entry in entries if entry["outcome"] == FOUND or (name, entry["case"][0]) in known
-        }
-
-
-def stored(cases):
-    """What the child wrote down: mutants by their last outcome, as new tests may find what survived earlier."""
-    entries = [json.loads(line) for line in cases.path.read_text(encoding="utf-8").splitlines()[1:]]
+def stored(path):
+    """Return what the child wrote down: the mutants by outcome."""
     outcomes = defaultdict(list)
-    for mutant, outcome in {entry["case"][0]: entry["outcome"] for entry in entries}.items():
-        outcomes[outcome].append(mutant)
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        entry = json.loads(line)
+        outcomes[entry["outcome"]].append(entry["case"][0])
     return outcomes
-
-
-def silence():
-    """What tests print goes nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
 
 
 class Run:
     """A pytest plug-in that runs the tests once, noting the lines they reach, and then again for each mutant."""
 
-    def __init__(self, modules):
-        self.modules, self.seconds, self.problem = modules, [], "no test was collected"
-        self.left_out, self.names_left_out = set(), []
-        self.reached = {str(module.path): defaultdict(set) for module in modules}
+    def __init__(self, cases):
+        self.cases, self.seconds, self.problem, self.left_out = cases, [], "no test was collected", set()
+        self.reached = {str(ROOT / "ltr" / f"{name}.py"): defaultdict(set) for name in cases}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
-        """Instead of the tests: the mutants."""
-        self.problem = None
-        if session.testsfailed or not session.items:
-            self.problem = "the tests cannot be collected"
+        """Run the mutants instead of the tests."""
+        self.problem = "the tests cannot be collected" if session.testsfailed or not session.items else None
+        if self.problem:
             return True
         for index, item in enumerate(session.items):
             begin = time.process_time()
-            if not self.passes(index, item, session.items[index + 1] if index + 1 < len(session.items) else None):
-                self.left_out.add(index)
+            following = session.items[index + 1] if index + 1 < len(session.items) else None
+            self.left_out |= set() if self.passes(index, item, following) else {index}
             self.seconds.append(time.process_time() - begin)
-        self.left_out |= failing_in_fork(session)
+        self.left_out |= failing_in_fork(session.items)
         self.names_left_out = [session.items[index].nodeid for index in sorted(self.left_out)]
-        for module in self.modules:
-            self.try_all(session, module)
+        for name, cases in self.cases.items():
+            self.try_all(session, name, cases)
         return True
 
     def passes(self, index, item, following):
-        """Whether a test passes; which lines of the modules it reaches is noted."""
+        """Return whether a test passes; which lines of the modules it reaches is noted."""
         reached, names = self.reached, dict(item.dtest.globs) if hasattr(item, "dtest") else None  # a doctest drops its
 
         def of_line(frame, event, argument):
@@ -209,116 +182,259 @@ class Run:
             item.dtest.globs.update(names)
         return not any(report.failed for report in reports)
 
-    def try_all(self, session, of):
-        """Each mutant of a module in a fork."""
-        module = importlib.import_module("ltr." + of.name.replace("/", "."))
-        known = {mutant.id: mutant for mutant in mutated_code.mutants(of.source)}
+    def try_all(self, session, name, cases):
+        """Try each mutant of a module in a fork."""
+        module = importlib.import_module("ltr." + name.replace("/", "."))
+        tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+        known, reached = {mutant.id: mutant for mutant in mutants(tree)}, self.reached[module.__file__]
         gc.unfreeze()  # what the collector does not look at is in no list of it; tests freeze, too
-        functions, caches = mutated_code.loaded([module.__file__])[module.__file__], results_of_calls()
+        things = gc.get_objects()
+        functions = [each for each in things if isinstance(each, FunctionType)]
+        functions = [each for each in functions if each.__code__.co_filename == module.__file__]
+        caches = [each for each in things if isinstance(each, functools._lru_cache_wrapper)]
+        caches = [each for each in caches if (each.__module__ or "").startswith("ltr")]
+        del things
         gc.freeze()
 
-        def outcome(name):
-            tests = self.tests_of(known[name], str(of.path))
-            items = [session.items[index] for index in tests]
+        def outcome(identity):
+            mutant = known[identity]
+            lines = mutant.lines if mutant.kind == "body" else list(reached)  # a constant is reached by all
+            reaching = set().union(*(reached.get(line, ()) for line in lines)) - self.left_out
+            tests = sorted(reaching, key=self.seconds.__getitem__)
+            if not tests:
+                return SURVIVES
             seconds = CPU_SECONDS + round(TIMES * sum(self.seconds[index] for index in tests))
-            change = partial(mutated_code.apply, known[name], of.source, module, functions)
-            return in_fork(session, items, change, caches, seconds) if items else SURVIVES
+            return in_fork(session, tests, lambda: apply(mutant, tree, module, functions), caches, seconds)
 
-        for _ in of.cases.outcomes(((name,) for name in known), outcome):
+        for _ in cases.outcomes(((identity,) for identity in known), outcome):
             pass
         gc.unfreeze()
 
-    def tests_of(self, mutant, path):
-        """The tests that reach a line of it, quickest first; a constant is reached by all that reach the module."""
-        reached = self.reached[path]
-        lines = list(reached) if mutant.kind != "body" else mutant.lines
-        reaching = set().union(*(reached.get(line, ()) for line in lines)) - self.left_out
-        return sorted(reaching, key=self.seconds.__getitem__)
 
-
-def in_fork(session, items, change, caches, seconds):
-    """What becomes of the mutant."""
-    folder = Path(tempfile.mkdtemp(prefix="mutant"))
-    child = os.fork()
-    if not child:
-        code = 1
-        try:
-            os.setsid()
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            limit_memory()
-            session.config._tmp_path_factory._basetemp = folder
-            code = tests_end(items, change, caches)
-        finally:
-            os._exit(code)
-    status = ended(child, time.monotonic() + WALL_SECONDS)
-    shutil.rmtree(folder, ignore_errors=True)
-    return {0: SURVIVES, 3: NOT_APPLIED}.get(status, FOUND)
-
-
-def failing_in_fork(session):
-    """The tests that fail in a fork without a mutant, such as those that cannot run twice in one process."""
+def failing_in_fork(items):
+    """Return the tests that fail in a fork without a mutant, such as those that cannot run twice in one process."""
     read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(read)
-        for index, item in enumerate(session.items):
+
+    def work():
+        for index, item in enumerate(items):
             if any(report.failed for report in runtestprotocol(item, nextitem=None, log=False)):
                 os.write(write, f"{index}\n".encode())
-        os._exit(0)
+
+    child = fork(work)
     os.close(write)
     failing = b"".join(iter(lambda: os.read(read, 1 << 16), b""))
-    os.waitpid(child, 0)
+    finished(child)
     return set(map(int, failing.split()))
 
 
-def limit_memory():
-    """Let this process take so much more than it has, where the system tells how much that is."""
-    pages = Path("/proc/self/statm")
-    if pages.exists():
-        most = int(pages.read_text().split()[0]) * resource.getpagesize() + MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+def in_fork(session, tests, change, caches, seconds):
+    """Return what becomes of a mutant; all that its process started is killed with it."""
+    folder = Path(tempfile.mkdtemp(prefix="mutant"))
 
-
-def tests_end(items, change, caches):
-    """0 when every test passes with the change, 1 when one fails, 3 when it cannot be made."""
-    try:
-        if not change():
+    def work():
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if Path("/proc/self/status").exists():
+            resource.setrlimit(resource.RLIMIT_AS, (int(memory_mb("VmSize") * (1 << 20)) + MEMORY,) * 2)
+        session.config._tmp_path_factory._basetemp = folder
+        try:
+            if not change():
+                return 3
+        except Exception:
             return 3
-    except Exception:
-        return 3
-    for cache in caches:
-        cache.cache_clear()
-    for item in items:
-        if any(report.failed for report in runtestprotocol(item, nextitem=None, log=False)):
-            return 1
-    return 0
+        for cache in caches:
+            cache.cache_clear()
+        reports = (runtestprotocol(session.items[index], nextitem=None, log=False) for index in tests)
+        return int(any(report.failed for of_test in reports for report in of_test))
 
-
-def results_of_calls():
-    """What remembers the results of a function of ltr."""
-    from functools import _lru_cache_wrapper
-
-    caches = [thing for thing in gc.get_objects() if isinstance(thing, _lru_cache_wrapper)]
-    return [cache for cache in caches if (cache.__module__ or "").startswith("ltr")]
-
-
-def ended(child, deadline):
-    """The exit code of a child, negative for a signal; all that it started is killed with it."""
-    while time.monotonic() < deadline:
+    child, deadline, done, status = fork(work), time.monotonic() + WALL_SECONDS, 0, 0
+    while not done and time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            kill_group(child)
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.005)
-    kill_group(child)
-    os.waitpid(child, 0)
-    return -signal.SIGKILL
-
-
-def kill_group(child):
-    """End what is left of its group."""
-    try:
+        time.sleep(0 if done else 0.005)
+    with contextlib.suppress(ProcessLookupError):  # nothing is left of its group
         os.killpg(child, signal.SIGKILL)
-    except ProcessLookupError:
+    code = os.waitstatus_to_exitcode(status) if done else finished(child)
+    shutil.rmtree(folder, ignore_errors=True)
+    return {0: SURVIVES, 3: NOT_APPLIED}.get(code, FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """Another node in the place of one."""
+
+    name: str  # of the function, or of the constant
+    kind: str  # body, default or constant
+    id: str  # names it as long as the function keeps its code
+    lines: range  # of the source, where it must be reached
+    place: tuple  # parent, field, index in a list
+    node: ast.AST
+
+
+def mutants(tree):
+    """Yield every mutant of a module."""
+    times = Counter()
+    for name, kind, place in sites(tree):
+        node = at(*place)
+        for changed in changes(node):
+            change = f"{shown(node)} -> {shown(changed)}"
+            times[name, change] += 1
+            again = f" (no. {times[name, change]})" if times[name, change] > 1 else ""
+            lines = range(node.lineno, node.end_lineno + 1)
+            changed = ast.fix_missing_locations(ast.copy_location(changed, node))
+            yield Mutant(name, kind, f"{name}: {change}{again}", lines, place, changed)
+
+
+def shown(node):
+    """Return a node as a line of source."""
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= 90 else text[:60] + " ... " + text[-25:]
+
+
+def sites(tree):
+    """Yield name, kind and place of every node that may be changed."""
+    for name, node in functions_of(tree):
+        for field in ("defaults", "kw_defaults"):
+            for index, default in enumerate(getattr(node.args, field)):
+                if default is not None:
+                    yield from ((name, "default", place) for place in below(node.args, field, index))
+        for index in range(len(node.body)):
+            yield from ((name, "body", place) for place in below(node, "body", index))
+    for name, place in constants(tree):
+        yield from ((name, "constant", inner) for inner in below(*place))
+
+
+def functions_of(tree):
+    """Yield name and node of each function of the module and each method of its classes."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.{name}", method) for name, method in functions_of(node))
+
+
+def constants(tree):
+    """Yield the name of each constant of the module and the place of its value."""
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        target = getattr(node, "target", None) or node.targets[0]
+        if isinstance(target, ast.Name) and target.id not in PARTS:
+            yield target.id, (node, "value", None)
+        elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from ((name.id, (node.value, "elts", place)) for place, name in enumerate(target.elts))
+
+
+def at(parent, field, index):
+    """Return the node at a place."""
+    return getattr(parent, field) if index is None else getattr(parent, field)[index]
+
+
+def below(parent, field, index):
+    """Yield the place and all places in its node, but for texts, errors and annotations."""
+    node = at(parent, field, index)
+    if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: it only watches
         return
+    if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        return
+    yield parent, field, index
+    if isinstance(node, ast.Raise | ast.Import | ast.ImportFrom):
+        return
+    for name, value in ast.iter_fields(node):
+        for place, child in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(child, ast.AST) and name not in LEFT_OUT:
+                yield from below(node, name, place if isinstance(value, list) else None)
+
+
+def changes(node):  # noqa: C901 - a table of cases
+    """Yield what may stand in the place of a node."""
+    match node:
+        case ast.Compare():
+            for index, operator in enumerate(node.ops):
+                for other in OTHERS[type(operator)]:
+                    yield ast.Compare(node.left, [*node.ops[:index], other(), *node.ops[index + 1 :]], node.comparators)
+        case ast.BinOp() if type(node.op) in OTHERS:
+            yield ast.BinOp(node.left, OTHERS[type(node.op)][0](), node.right)
+        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert()):
+            yield copy.copy(node.operand)
+        case ast.BoolOp():
+            yield ast.BoolOp(OTHERS[type(node.op)][0](), node.values)
+        case ast.Constant(value=bool()):
+            yield ast.Constant(not node.value)
+        case ast.Constant(value=int() | float()):
+            yield ast.Constant(node.value + 1)
+        case ast.If() | ast.While() | ast.IfExp() if not isinstance(node.test, ast.Compare):
+            changed = copy.copy(node)
+            changed.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
+            yield changed
+        case ast.AugAssign():
+            if type(node.op) in OTHERS:
+                yield ast.AugAssign(node.target, OTHERS[type(node.op)][0](), node.value)
+            yield ast.Pass()
+        case ast.Expr() | ast.Raise():
+            yield ast.Pass()
+        case ast.Continue() | ast.Break():
+            yield ast.Break() if isinstance(node, ast.Continue) else ast.Continue()
+        case ast.Return() if node.value is not None and not isinstance(node.value, ast.Constant):
+            yield ast.Return(ast.Constant(None))
+
+
+def apply(mutant, tree, module, functions):
+    """Put the mutant into the tree and into the loaded functions; return whether that was possible."""
+    before = codes(compile(tree, module.__file__, "exec"))
+    parent, field, index = mutant.place
+    if index is None:
+        setattr(parent, field, mutant.node)
+    else:
+        getattr(parent, field)[index] = mutant.node
+    if mutant.kind == "default":
+        return set_defaults(tree, module, functions, lambda name, _: name == mutant.name)
+    if mutant.kind == "constant":
+        value = evaluated(at(*next(place for name, place in constants(tree) if name == mutant.name)), module)
+        old = vars(module)[mutant.name]
+        for other in list(sys.modules.values()):
+            if getattr(other, "__dict__", {}).get(mutant.name, other) is old:
+                vars(other)[mutant.name] = value
+        set_defaults(tree, module, functions, lambda _, node: mutant.name in names_in(node.args))
+        return True
+    after, changed = codes(compile(tree, module.__file__, "exec")), 0
+    for function in functions:
+        key = function.__code__.co_qualname, function.__code__.co_firstlineno
+        old, new = before.get(key, []), after.get(key, [])
+        places = [index for index, code in enumerate(old) if len(old) == 1 or code == function.__code__]
+        if len(old) == len(new) and places and new[places[0]].co_freevars == function.__code__.co_freevars:
+            changed += function.__code__ != new[places[0]]
+            function.__code__ = new[places[0]]
+    return changed > 0
+
+
+def names_in(node):
+    """Return the names that stand in a node."""
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def codes(code):
+    """Return every code object in it by name, line and number."""
+    found, pending = defaultdict(list), [code]
+    while pending:
+        inner = pending.pop()
+        found[inner.co_qualname, inner.co_firstlineno].append(inner)
+        pending += [constant for constant in inner.co_consts if isinstance(constant, CodeType)]
+    return found
+
+
+def set_defaults(tree, module, functions, is_meant):
+    """Give functions that are meant the defaults that they have in the tree; return whether one is loaded."""
+    nodes = {name: node for name, node in functions_of(tree) if is_meant(name, node)}
+    changed = [function for function in functions if function.__code__.co_qualname in nodes]
+    for function in changed:
+        arguments = nodes[function.__code__.co_qualname].args
+        function.__defaults__ = tuple(evaluated(value, module) for value in arguments.defaults) or None
+        pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        function.__kwdefaults__ = {name.arg: evaluated(value, module) for name, value in pairs if value} or None
+    return bool(changed)
+
+
+def evaluated(node, module):
+    """Return the value of an expression of the module."""
+    return eval(compile(ast.Expression(node), module.__file__, "eval"), vars(module))

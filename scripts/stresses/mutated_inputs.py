@@ -6,40 +6,38 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 import ltr
-from ltr import RunConfig, TrainConfig, audit_run, import_samples, read_graphs, read_groups, read_tools, sweep
-from ltr.benchmark.config import load_bench
-from ltr.data.config import DataConfig
-from ltr.data.importers.file_beginning import read_opening
-from ltr.data.importers.registry import IMPORTERS
-from ltr.data.sample_shards import sample_shards
-from ltr.encoders.vector_cache import FILE, VectorCache
+from ltr import RunConfig, TrainConfig, read_groups
+from ltr.encoders import VectorCache
+from ltr.encoders.disk import FILE
 from ltr.errors import ConfigError, LtrError
-from ltr.experiments.featurize import featurize_and_save
-from ltr.experiments.single_run import run_and_save
-from ltr.files.content_digests import digest_file
-from ltr.files.journal import append_line, read_journal
-from ltr.files.npz import read_arrays, write_arrays
+from ltr.features import FEATURES
+from ltr.featurized import load_columns, open_columns
+from ltr.files import read_arrays, write_arrays
 from ltr.files.reading import zstd_module
-from ltr.measuring import evaluate_router
-from ltr.reporting.report import report_of
-from ltr.serving.outcomes import read_outcomes
-from ltr.storage.columns_file import load_columns
-from ltr.storage.sharded_columns import open_columns
+from ltr.importers import IMPORTERS, recognise
+from ltr.journal import JournalFile
+from ltr.rerankers import load_bench
+from ltr.results import evaluate_router
+from ltr.samples import sample_shards
+from ltr.serving import read_outcomes
+from stresses.attacks import must
 from subcommands import ROOT
 from tests import test_import_fuzz as chats
 from tests import test_import_mutations as exports
-from tests.made import ROWS, damaged, tool_rows, written
+from tests.made import ROWS, DataConfig, damaged, save_run, tool_rows, written
 from tests.mutations import ARRAY_CHANGES, ODD_VALUES, inner_places, mutated, read_model, write_model
 from tests.test_catalogues import LINE as GRAPH
 from tests.test_hostile_yaml import SNIPPETS
 from tests.test_samples_fuzz import MUTATORS, check, flip_bit, sound_lines
 from tests.test_tool_lists import LINES, SHAPES
+
+OFFERED = ["get_map", "get_mail", "get_news"]
 
 
 @dataclass(frozen=True)
@@ -48,11 +46,24 @@ class Kind:
 
     number: int
     check: Callable
-    prepare: Callable = lambda: None
+    prepare: Callable
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def kind(number, prepare=lambda: None):
+    """Register a check: it takes the generator and what was prepared, and raises an LtrError where it is refused."""
+
+    def register(check):
+        KINDS[check.__name__] = Kind(number, check, prepare)
+        return check
+
+    return register
 
 
 def changed(draw, document):
-    """A copy of the JSON document with one value odd, deleted, wrapped or as a text."""
+    """Return a copy of the JSON document with one value odd, deleted, wrapped or as a text."""
     document = copy.deepcopy(document)
     places = [*inner_places(document)]
     if not places:
@@ -70,15 +81,61 @@ def changed(draw, document):
     return document
 
 
-def samples(draw, _):
-    """A samples file by one of the mutators: rows in full, or one error with its line."""
-    lines = MUTATORS[draw.choice(list(MUTATORS))](draw, sound_lines(draw))
-    path = Path("s.jsonl")
-    path.write_bytes(b"\n".join(lines))
-    if not check(path, lines):
+def config_of(train, **settings):
+    """Return the config of a small training."""
+    return RunConfig(data=replace(DataConfig(), train=str(train)), encoder="hash", **settings)
+
+
+def with_array(draw, path, arrays):
+    """Write the arrays with one of them changed."""
+    name = draw.choice(sorted(arrays))
+    write_arrays(path, arrays | {name: np.ascontiguousarray(draw.choice(ARRAY_CHANGES)(arrays[name], draw))})
+
+
+def refuse(is_refused):
+    """Say that a case was refused, where it was."""
+    if is_refused:
         raise LtrError("refused")
 
 
+def mutated_lines(draw):
+    """Return the lines of samples by one of the mutators, which lie in a file."""
+    lines, path = MUTATORS[draw.choice(list(MUTATORS))](draw, sound_lines(draw)), Path("s.jsonl")
+    path.write_bytes(b"\n".join(lines))
+    return path, lines
+
+
+@kind(100_000)
+def samples(draw, _):
+    """A samples file: rows in full, or one error with its line."""
+    refuse(not check(*mutated_lines(draw)))
+
+
+def good_configs():
+    """Return the configs that are shipped, and a sweep."""
+    paths = [*sorted((ROOT / "configs").glob("*.yaml")), *(ROOT / "ltr").rglob("starter/ltr.yaml")]
+    texts = [path.read_text("utf-8") for path in paths]
+    return [*texts, "name: a\ndata: {train: s.jsonl}\nsweep:\n  train.l2: [0.1, 1]\n  seed: {from: 1, to: 9}\n"]
+
+
+@kind(10_000, good_configs)
+def configs(draw, texts):
+    """A config with snippets put in, read as a run, a sweep and a bench: each problem has its place."""
+    text = draw.choice(texts)
+    for _ in range(draw.randint(1, 4)):
+        first = draw.randrange(len(text) + 1)
+        last = min(len(text), first + draw.choice([0, 0, 1, 3, 20]))
+        text = text[:first] + draw.choice([*SNIPPETS, text[first:last] * 2, ""]) + text[last:]
+    Path("c.yaml").write_bytes(text.encode(errors="surrogatepass"))
+    try:
+        draw.choice([ltr.load_config, ltr.sweep, load_bench])("c.yaml")
+    except ConfigError as error:
+        places = [problem.place for problem in error.problems]
+        assert all(place.line >= 1 and place.column >= 1 for place in places if place), "a problem without its place"
+        raise
+
+
+@kind(5_000)
 def compressed(draw, _):
     """A compressed file, cut or with a bit flipped: never read short."""
     content, zstd = b"\n".join(sound_lines(draw)), zstd_module()
@@ -88,83 +145,51 @@ def compressed(draw, _):
     path = Path("s.jsonl.gz" if is_gzip else "s.jsonl.zst")
     is_cut = draw.random() < 0.5
     path.write_bytes(packed[: draw.randrange(1, len(packed))] if is_cut else flip_bit(draw, packed))
-    if not check(path, content.split(b"\n")):
-        raise LtrError("refused")
+    refuse(not check(path, content.split(b"\n")))
     assert not is_cut, "a file that was cut off was read"
-    assert digest_file(path).sha256 == hashlib.sha256(content).hexdigest(), "other content was read"
+    read = (gzip.decompress if is_gzip else zstd.decompress)(path.read_bytes())
+    assert read == content, "other content was read"
 
 
+@kind(5_000)
 def shards(draw, _):
-    """A samples file by one of the mutators, read in shards: as in memory, refused or read."""
-    lines = MUTATORS[draw.choice(list(MUTATORS))](draw, sound_lines(draw))
-    path = Path("s.jsonl")
-    path.write_bytes(b"\n".join(lines))
-    whole = told(lambda: len(read_groups(path).labels))
-    rows = draw.choice([1, 5, 1000])
-    by_parts = told(lambda: labels_in_shards(path, rows))
-    assert by_parts == whole, f"in memory {whole}, in shards {by_parts}"
-    if isinstance(whole, str):
-        raise LtrError("refused")
+    """A samples file read in shards: as in memory, refused or read."""
 
+    def told(read):
+        try:
+            return read()
+        except LtrError as error:
+            return str(error)
 
-def labels_in_shards(path, rows):
-    """How many labels all shards have."""
-    with sample_shards(path, rows=rows) as cut:
-        return sum(len(groups.labels) for groups in cut)
+    def by_parts():
+        with sample_shards(path, rows=rows) as cut:
+            return sum(len(groups.labels) for groups in cut)
 
-
-def told(read):
-    """What is read, or the error."""
-    try:
-        return read()
-    except LtrError as error:
-        return str(error)
-
-
-def good_configs():
-    """The configs that are shipped, and a sweep."""
-    texts = [path.read_text("utf-8") for path in sorted((ROOT / "configs").glob("*.yaml"))]
-    texts.append((ROOT / "ltr/experiments/starter/ltr.yaml").read_text("utf-8"))
-    return [*texts, "name: a\ndata: {train: s.jsonl}\nsweep:\n  train.l2: [0.1, 1]\n  seed: {from: 1, to: 9}\n"]
-
-
-def configs(draw, texts):
-    """A config with snippets put in, read as a run, a sweep and a bench: each problem has its place."""
-    text = draw.choice(texts)
-    for _ in range(draw.randint(1, 4)):
-        first = draw.randrange(len(text) + 1)
-        last = min(len(text), first + draw.choice([0, 0, 1, 3, 20]))
-        text = text[:first] + draw.choice([*SNIPPETS, text[first:last] * 2, ""]) + text[last:]
-    Path("c.yaml").write_bytes(text.encode(errors="surrogatepass"))
-    load = draw.choice([ltr.load_config, sweep, load_bench])
-    try:
-        load("c.yaml")
-    except ConfigError as error:
-        places = [problem.place for problem in error.problems]
-        assert all(place.line >= 1 and place.column >= 1 for place in places if place), "a problem without its place"
-        raise
+    (path, _), rows = mutated_lines(draw), draw.choice([1, 5, 1000])
+    whole, parts = told(lambda: len(read_groups(path).labels)), told(by_parts)
+    assert parts == whole, f"in memory {whole}, in shards {parts}"
+    refuse(isinstance(whole, str))
 
 
 def trained_models():
-    """A model of tools and one of graphs, with every column that learns, and the candidates they rank."""
-    from ltr.features.registry import FEATURES
-
+    """Make a model of tools and one of graphs, with every column that learns, and the candidates they rank."""
     made = []
-    for kind, rows in ROWS.items():
-        train = written(f"{kind}.jsonl", rows(range(25)))
-        names = tuple(name for name in FEATURES.names() if FEATURES[name].kind == kind and FEATURES[name].learner)
-        run_and_save(RunConfig(data=DataConfig(train=train), features=names, encoder="hash"), f"model-{kind}")
-        candidates, home = read_groups(train).candidates, Path(f"model-{kind}")
-        files = {path.name: path.read_bytes() for path in home.iterdir() if path.name in ("model.json", "model.npz")}
+    for name, rows in ROWS.items():
+        train, home = written(f"{name}.jsonl", rows(range(25))), Path(f"model-{name}")
+        learning = tuple(each for each in FEATURES.names() if FEATURES[each].kind == name and FEATURES[each].learner)
+        save_run(config_of(train, features=learning), home)
+        candidates = read_groups(train).candidates
+        files = {each: (home / each).read_bytes() for each in ("model.json", "model.npz")}
         made.append((read_model(home), files, candidates, ranks(home, candidates)))
     return made
 
 
 def ranks(home, candidates):
-    """What the model answers, to compare."""
+    """Return what the model answers, to compare."""
     return [(choice.candidate, choice.score) for answer in ltr.load(home).answers(candidates) for choice in answer]
 
 
+@kind(2_000, trained_models)
 def models(draw, made):
     """A model with a state changed and its checksums mended, or with its bytes damaged: no other ranking by damage."""
     (document, arrays), files, candidates, expected = draw.choice(made)
@@ -181,198 +206,13 @@ def models(draw, made):
     assert ranks(home, candidates) == expected, f"{name} was damaged, and ranks otherwise"
 
 
-def featurised():
-    """Columns of tools and of graphs, as arrays and as bytes."""
-    made = []
-    for kind, rows in ROWS.items():
-        train = written(f"{kind}.jsonl", rows(range(9)))
-        featurize_and_save(RunConfig(data=DataConfig(train=train), encoder="hash"), f"{kind}.npz")
-        made.append((read_arrays(f"{kind}.npz", limit=1 << 30), Path(f"{kind}.npz").read_bytes()))
-    return made
-
-
-def columns(draw, made):
-    """A file of featurised samples with an array or a byte changed: refused, or groups that can be ranked."""
-    arrays, content = draw.choice(made)
-    path = Path("damaged.npz")
-    if draw.random() < 0.5:
-        name = draw.choice(sorted(arrays))
-        array = np.ascontiguousarray(draw.choice(ARRAY_CHANGES)(arrays[name], draw))
-        write_arrays(path, arrays | {name: array})
-    else:
-        path.write_bytes(damaged(draw, content))
-    groups, _ = load_columns(path)
-    phi = groups.candidates.features
-    assert np.isfinite(phi).all(), "phi is not finite"
-    ltr.evaluate(ltr.rank(phi.sum(axis=1), groups.offsets), groups.labels)
-
-
-def column_directories():
-    """A directory of columns in four parts: its bytes, and the arrays of a part."""
-    train = written("parts.jsonl", tool_rows(range(12)))
-    featurize_and_save(RunConfig(data=DataConfig(train=train), encoder="hash"), "parts/", rows=30)
-    files = {path.name: path.read_bytes() for path in Path("parts").iterdir()}
-    run_and_save(of_parts(), "of-parts")  # once in a process it asks the system for the processor's name
-    return files, read_arrays("parts/part-00001.npz", limit=1 << 30)
-
-
-def of_parts():
-    """A training on the directory."""
-    return RunConfig(data=DataConfig(train="parts"), train=TrainConfig(trainer="newton"))
-
-
-def parts(draw, made):
-    """A directory of columns with a file damaged, its manifest changed, or an array of a part and its checksum.
-
-    Refused, or trained on and measured.
-    """
-    files, arrays = made
-    home, name = Path("parts"), draw.choice(sorted(files))
-    for each, content in files.items():
-        (home / each).write_bytes(content)
-    kind = draw.choice(["damaged", "manifest", "array"])
-    if kind == "damaged":
-        (home / name).write_bytes(damaged(draw, files[name]))
-    manifest = json.loads(files["manifest.json"])
-    if kind == "manifest":
-        manifest = changed(draw, manifest)
-    elif kind == "array":
-        name = draw.choice(sorted(arrays))
-        array = np.ascontiguousarray(draw.choice(ARRAY_CHANGES)(arrays[name], draw))
-        write_arrays(home / "part-00001.npz", arrays | {name: array})
-        content = digest_file(home / "part-00001.npz")
-        manifest["parts"][1] |= {"sha256": content.sha256, "bytes": content.byte_count}
-    if kind != "damaged":
-        (home / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    run_and_save(of_parts(), "of-parts", overwrite=True)
-    assert kind != "damaged" or (home / name).read_bytes() == files[name], f"{name} was damaged, and was trained on"
-    evaluate_router(ltr.load("of-parts"), open_columns("parts"), RunConfig())
-
-
-def catalogues(draw, _):
-    """A list of tools or of graphs, of any shape, with values or bytes changed."""
-    if draw.random() < 0.3:
-        rows = [GRAPH | {"candidate_id": f"g{number}"} for number in range(3)]
-        text, path, read = "\n".join(json.dumps(changed(draw, row)) for row in rows), Path("g.jsonl"), read_graphs
-    else:
-        path, read = Path("tools.json"), read_tools
-        if draw.random() < 0.5:
-            text = json.dumps(changed(draw, draw.choice(list(SHAPES.values()))))
-        else:
-            text = "\n".join(map(json.dumps, changed(draw, draw.choice(list(LINES.values())))))
-    content = text.encode()
-    path.write_bytes(damaged(draw, content) if content and draw.random() < 0.4 else content)
-    read(path)
-
-
-def served_run():
-    """A run that outcomes are written for."""
-    shutil.rmtree("served", ignore_errors=True)
-    run_and_save(RunConfig(data=DataConfig(train=written("t.jsonl", tool_rows(range(9)))), encoder="hash"), "served")
-    router = ltr.load("served")
-    for number in range(4):
-        offered = ["get_map", "get_mail", "get_news"]
-        router.learn({"query": f"what is the map of {number}?", "offered": offered, "right": "get_map"})
-    return Path("served/outcomes.journal").read_bytes()
-
-
-def journals(draw, content):
-    """A journal whose bytes are damaged gives whole lines alone; one of odd lines with checksums, no traceback."""
-    path = Path("served/outcomes.journal")
-    lines = read_journal_of(path, content)
-    if draw.random() < 0.5:
-        path.write_bytes(damaged(draw, content))
-        assert set(read_journal(path).contents) <= set(lines), "a damaged line counts"
-    else:
-        path.unlink()
-        for line in lines[:2]:
-            append_line(path, json.dumps(changed(draw, json.loads(line))).encode())
-    ltr.load("served")
-
-
-def read_journal_of(path, content):
-    """The lines of the whole journal."""
-    path.write_bytes(content)
-    return read_journal(path).contents
-
-
-def outcomes(draw, content):
-    """A file of outcomes with values or bytes changed, learned from."""
-    names = ["get_map", "get_mail", "get_news"]
-    rows = [{"query": f"q{n}", "offered": names, "right": names[n % 3], "previous": names[:n]} for n in range(3)]
-    text = "\n".join(json.dumps(changed(draw, row)) for row in rows).encode()
-    Path("o.jsonl").write_bytes(damaged(draw, text) if draw.random() < 0.3 else text)
-    Path("served/outcomes.journal").write_bytes(content)
-    ltr.load("served").learn(read_outcomes("o.jsonl"))
-
-
-def logs(draw, _):
-    """A log of any importer, with values or bytes changed."""
-    name = draw.choice(sorted(IMPORTERS.names()))
-    if name in exports.TABLES or name == "trec":
-        text = exports.TABLES.get(name, "1 Q0 a 1 2.5 t\n1 Q0 b 2 1.5 t\n").encode()
-        content = damaged(draw, text)
-    else:
-        documents = copy.deepcopy(exports.JSON.get(name) or chats.GOOD[name])
-        for _ in range(draw.randint(1, 3)):
-            documents = changed(draw, documents)
-        documents = documents if isinstance(documents, list) else [documents]
-        is_array = draw.random() < 0.3
-        content = (json.dumps(documents) if is_array else "\n".join(map(json.dumps, documents))).encode()
-        content = damaged(draw, content) if content and draw.random() < 0.3 else content
-    Path("log").write_bytes(content or b"\n")
-    IMPORTERS[name].looks_like(read_opening("log"))
-    summary = import_samples(name, ["log"], "x.jsonl", overwrite=True)
-    groups = len(read_groups("x.jsonl").offsets) - 1
-    assert groups == summary.groups, f"{name}: {groups} groups lie there, and {summary.groups} were counted"
-
-
-def run_directories():
-    """Two runs, by file."""
-    train = written("t.jsonl", tool_rows(range(9)))
-    homes = []
-    for name, features in ("a", ("tool.rel", "tool.name")), ("b", ("tool.rel",)):
-        config = RunConfig(data=DataConfig(train=train), features=features, encoder="hash")
-        run_and_save(config, name)
-        homes.append(Path(name))
-    return {path.name: path.read_bytes() for path in homes[0].iterdir()}
-
-
-def runs(draw, files):
-    """A run with a file damaged, or a value of it changed: opened, audited, compared and reported."""
-    home = Path("a")
-    for path in home.iterdir():
-        if path.read_bytes() != files.get(path.name):
-            path.unlink()
-    for name, content in files.items():
-        if not (home / name).exists():
-            (home / name).write_bytes(content)
-    name = draw.choice([name for name in files if name != "report.html"])
-    content = damaged(draw, files[name])
-    if draw.random() < 0.6 and name.endswith((".json", ".jsonl")):
-        lines = files[name].splitlines() if name.endswith("l") else [files[name]]
-        place = draw.randrange(len(lines))
-        lines[place] = json.dumps(changed(draw, json.loads(lines[place]))).encode()
-        content = b"\n".join(lines)
-    (home / name).write_bytes(content)
-    audit_run(home)
-    refused = 0
-    for use in (lambda: report_of([home]), lambda: ltr.compare(["b", "a"]), lambda: ltr.load(home).rank("weather?")):
-        try:
-            use()
-        except LtrError:
-            refused += 1
-    if refused:
-        raise LtrError("refused")
-
-
-PAYLOAD = b"cos\nsystem\n(S'touch executed'\ntR."
 PLACES = (
     *("model/model.npz", "model/model.json", "model/run.json", "s.npz", "s.jsonl", "s.pkl", "tools.json", "c.yaml"),
     *("cache/vectors.sqlite", "outcomes.jsonl"),
 )
 
 
+@kind(100)
 def pickles(draw, _):
     """A pickle, plain or as an array of objects, in the place of whatever is read: refused, and not opened."""
     place, is_array = Path(draw.choice(PLACES)), draw.random() < 0.5
@@ -388,29 +228,24 @@ def pickles(draw, _):
         with place.open("wb") as file:
             np.savez(file, phi=array, state=array)
     else:
-        place.write_bytes(PAYLOAD)
-    uses = {
-        "model": lambda: ltr.load("model"),
-        "s": lambda: ltr.read_groups(str(place)),
-        "tools": lambda: ltr.read_tools(place),
-        "c": lambda: ltr.load_config(place),
-        "outcomes": lambda: list(read_outcomes(place)),
-        "cache": lambda: read_groups(place),
-    }
+        place.write_bytes(b"cos\nsystem\n(S'touch executed'\ntR.")
+    uses = {"model": lambda: ltr.load("model"), "tools": lambda: ltr.read_tools(place)}
+    uses |= {"c": lambda: ltr.load_config(place), "outcomes": lambda: list(read_outcomes(place))}
     try:
-        uses[place.parts[0].partition(".")[0]]()
+        uses.get(place.parts[0].partition(".")[0], lambda: read_groups(str(place)))()
     finally:
         assert not Path("executed").exists(), "the pickle was executed"
     raise AssertionError("a pickle was read")
 
 
 def vector_caches():
-    """The bytes of a cache of vectors, and the vectors in it."""
+    """Make a cache of vectors."""
     vectors = {number.to_bytes(16, "little"): np.full(8, number, dtype=np.float32) for number in range(60)}
     VectorCache(Path("cached")).put(vectors)
     return Path("cached", FILE).read_bytes(), vectors
 
 
+@kind(3_000, vector_caches)
 def caches(draw, made):
     """A cache of vectors whose bytes are damaged, half of the time in its description of itself: no other vector."""
     content, vectors = made
@@ -429,19 +264,177 @@ def caches(draw, made):
     assert not [*home.iterdir()], "something is left"
 
 
-KINDS = {
-    "samples": Kind(100_000, samples),
-    "configs": Kind(10_000, configs, good_configs),
-    "compressed": Kind(5_000, compressed),
-    "shards": Kind(5_000, shards),
-    "models": Kind(2_000, models, trained_models),
-    "pickles": Kind(100, pickles),
-    "caches": Kind(3_000, caches, vector_caches),
-    "columns": Kind(2_000, columns, featurised),
-    "parts": Kind(1_000, parts, column_directories),
-    "catalogues": Kind(5_000, catalogues),
-    "journals": Kind(2_000, journals, served_run),
-    "outcomes": Kind(2_000, outcomes, served_run),
-    "importers": Kind(10_000, logs),
-    "runs": Kind(2_000, runs, run_directories),
-}
+def featurised():
+    """Make columns of tools and of graphs, as arrays and as bytes."""
+    for name, rows in ROWS.items():
+        written(f"{name}.jsonl", rows(range(9)))
+        must(f"featurize {name}.jsonl -o {name}.npz --encoder hash")
+    return [(read_arrays(f"{name}.npz", limit=1 << 30), Path(f"{name}.npz").read_bytes()) for name in ROWS]
+
+
+@kind(2_000, featurised)
+def columns(draw, made):
+    """A file of featurised samples with an array or a byte changed: refused, or groups that can be ranked."""
+    (arrays, content), path = draw.choice(made), Path("damaged.npz")
+    if draw.random() < 0.5:
+        with_array(draw, path, arrays)
+    else:
+        path.write_bytes(damaged(draw, content))
+    groups, _ = load_columns(path)
+    phi = groups.candidates.features
+    assert np.isfinite(phi).all(), "phi is not finite"
+    ltr.evaluate(ltr.rank(phi.sum(axis=1), groups.offsets), groups.labels)
+
+
+def column_directories():
+    """Make a directory of columns in four parts: its bytes, and the arrays of a part."""
+    written("parts.jsonl", tool_rows(range(12)))
+    must("featurize parts.jsonl -o parts/ --encoder hash --shard-rows 30")
+    of_parts()  # once in a process it asks the system for the processor's name
+    files = {path.name: path.read_bytes() for path in Path("parts").iterdir()}
+    return files, read_arrays("parts/part-00001.npz", limit=1 << 30)
+
+
+def of_parts():
+    """Train on the directory."""
+    train = TrainConfig(trainer="newton")
+    save_run(RunConfig(data=replace(DataConfig(), train="parts"), train=train), "of-parts", overwrite=True)
+
+
+@kind(1_000, column_directories)
+def parts(draw, made):
+    """A directory of columns with a file damaged, its manifest changed, or an array of a part and its checksum.
+
+    Refused, or trained on and measured.
+    """
+    files, arrays = made
+    home, name, what = Path("parts"), draw.choice(sorted(files)), draw.choice(["damaged", "manifest", "array"])
+    for each, content in files.items():
+        (home / each).write_bytes(content)
+    manifest = json.loads(files["manifest.json"])
+    if what == "damaged":
+        (home / name).write_bytes(damaged(draw, files[name]))
+    elif what == "manifest":
+        manifest = changed(draw, manifest)
+    else:
+        with_array(draw, home / "part-00001.npz", arrays)
+        content = (home / "part-00001.npz").read_bytes()
+        manifest["parts"][1] |= {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    if what != "damaged":
+        (home / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    of_parts()
+    assert what != "damaged" or (home / name).read_bytes() == files[name], f"{name} was damaged, and was trained on"
+    evaluate_router(ltr.load("of-parts"), open_columns("parts"), RunConfig())
+
+
+@kind(5_000)
+def catalogues(draw, _):
+    """A list of tools or of graphs, of any shape, with values or bytes changed."""
+    path, read = Path("tools.json"), ltr.read_tools
+    if draw.random() < 0.3:
+        rows, path, read = [GRAPH | {"candidate_id": f"g{n}"} for n in range(3)], Path("g.jsonl"), ltr.read_graphs
+        text = "\n".join(json.dumps(changed(draw, row)) for row in rows)
+    elif draw.random() < 0.5:
+        text = json.dumps(changed(draw, draw.choice(list(SHAPES.values()))))
+    else:
+        text = "\n".join(map(json.dumps, changed(draw, draw.choice(list(LINES.values())))))
+    content = text.encode()
+    path.write_bytes(damaged(draw, content) if content and draw.random() < 0.4 else content)
+    read(path)
+
+
+def served_run():
+    """Make a run that outcomes are written for."""
+    save_run(config_of(written("t.jsonl", tool_rows(range(9)))), "served", overwrite=True)
+    router = ltr.load("served")
+    for number in range(4):
+        router.learn({"query": f"what is the map of {number}?", "offered": OFFERED, "right": "get_map"})
+    return Path("served/outcomes.journal").read_bytes()
+
+
+@kind(2_000, served_run)
+def journals(draw, content):
+    """A journal whose bytes are damaged gives whole lines alone; one of odd lines with checksums, no traceback."""
+    path = Path("served/outcomes.journal")
+    path.write_bytes(content)
+    lines = JournalFile(path).read().contents
+    if draw.random() < 0.5:
+        path.write_bytes(damaged(draw, content))
+        assert set(JournalFile(path).read().contents) <= set(lines), "a damaged line counts"
+    else:
+        path.unlink()
+        for line in lines[:2]:
+            JournalFile(path).append(json.dumps(changed(draw, json.loads(line))).encode())
+    ltr.load("served")
+
+
+@kind(2_000, served_run)
+def outcomes(draw, content):
+    """A file of outcomes with values or bytes changed, learned from."""
+    rows = [{"query": f"q{n}", "offered": OFFERED, "right": OFFERED[n % 3], "previous": OFFERED[:n]} for n in range(3)]
+    text = "\n".join(json.dumps(changed(draw, row)) for row in rows).encode()
+    Path("o.jsonl").write_bytes(damaged(draw, text) if draw.random() < 0.3 else text)
+    Path("served/outcomes.journal").write_bytes(content)
+    ltr.load("served").learn(read_outcomes("o.jsonl"))
+
+
+@kind(10_000)
+def importers(draw, _):
+    """A log of any importer, with values or bytes changed."""
+    name = draw.choice(sorted(IMPORTERS.names()))
+    if name in exports.TABLES or name == "trec":
+        text = exports.TABLES.get(name, "1 Q0 a 1 2.5 t\n1 Q0 b 2 1.5 t\n").encode()
+        content = damaged(draw, text)
+    else:
+        documents = copy.deepcopy(exports.JSON.get(name) or chats.GOOD[name])
+        for _ in range(draw.randint(1, 3)):
+            documents = changed(draw, documents)
+        documents = documents if isinstance(documents, list) else [documents]
+        is_array = draw.random() < 0.3
+        content = (json.dumps(documents) if is_array else "\n".join(map(json.dumps, documents))).encode()
+        content = damaged(draw, content) if content and draw.random() < 0.3 else content
+    Path("log").write_bytes(content or b"\n")
+    recognise("log")
+    summary = ltr.import_samples(name, ["log"], "x.jsonl", overwrite=True)
+    groups = len(read_groups("x.jsonl").offsets) - 1
+    assert groups == summary.groups, f"{name}: {groups} groups lie there, and {summary.groups} were counted"
+
+
+def run_directories():
+    """Make two runs."""
+    train = written("t.jsonl", tool_rows(range(9)))
+    for name, features in {"a": ("tool.rel", "tool.name"), "b": ("tool.rel",)}.items():
+        save_run(config_of(train, features=features), name)
+    return {path.name: path.read_bytes() for path in Path("a").iterdir()}
+
+
+@kind(2_000, run_directories)
+def runs(draw, files):
+    """A run with a file damaged, or a value of it changed: opened, audited, compared and reported."""
+    home = Path("a")
+    for path in home.iterdir():
+        if path.name not in files:
+            path.unlink()
+    for name, content in files.items():
+        (home / name).write_bytes(content)
+    name = draw.choice([name for name in files if name != "report.html"])
+    content = damaged(draw, files[name])
+    if draw.random() < 0.6 and name.endswith((".json", ".jsonl")):
+        lines = files[name].splitlines() if name.endswith("l") else [files[name]]
+        place = draw.randrange(len(lines))
+        lines[place] = json.dumps(changed(draw, json.loads(lines[place]))).encode()
+        content = b"\n".join(lines)
+    (home / name).write_bytes(content)
+    ltr.audit_run(home)
+    Path("page.html").unlink(missing_ok=True)
+    refused = 0
+    for use in (
+        lambda: ltr.write_report([home], "page.html"),
+        lambda: ltr.compare(["b", "a"]),
+        lambda: ltr.load(home).rank("weather?"),
+    ):
+        try:
+            use()
+        except LtrError:
+            refused += 1
+    refuse(refused)

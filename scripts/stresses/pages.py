@@ -5,29 +5,26 @@ many pages did, and fails if any. --unescaped is the control: the same pages wit
 must be caught for at least 90 % of the strings, or the test sees nothing.
 """
 
-import functools
 import gzip
 import json
+import re
 import shutil
 import sys
-import tempfile
+from collections import Counter
 from pathlib import Path
 
-from ltr import load_config, run_batch
-from ltr.benchmark.bench_run import Allowed, run_bench
-from ltr.benchmark.config import load_bench
-from ltr.experiments.batch import planned
-from ltr.reporting import page as pages
-from ltr.reporting.report import report_of
+from stresses.attacks import Cases, Figure, must, scratch
 from stresses.browser import Browser
-from stresses.cases import Cases, Figure
-from stresses.hostile_strings import COUNT, hostile_bench, hostile_board, hostile_run, strings
 from subcommands import ROOT, at_least
+from tests.hostile_strings import COUNT, hostile_bench, hostile_board, hostile_run, strings
 
 LEAST = 0.9  # of the strings must be caught by the control
 LINES = 600  # to train on: the slots are the same with more
 QUERIES = 12  # of a run: the slots are the same in all of them
 HOOK = "window.fired=n=>console.log('fired '+n)"
+RUNS = ("tools", "tools-recommended")
+PAGES = {"run": "runs/tools", "comparison": "runs/tools runs/tools-recommended", "batch": "runs", "bench": "bench"}
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 
 
 def options(parser):
@@ -38,22 +35,22 @@ def options(parser):
 
 def main(*, count, unescaped):
     """Open every page of every string."""
-    if unescaped:
-        escape_nothing()
-    cases, caught, opened, total = Cases("pages", f"--unescaped {unescaped}"), set(), 0, {}
+    cases, caught, opened, total = Cases("pages", f"--unescaped {unescaped}"), set(), 0, Counter()
     texts = list(strings(count))
-    with tempfile.TemporaryDirectory() as folder, Browser() as browser:
-        originals(Path(folder, "made"))
+    with scratch(), Browser() as browser:
+        originals()
+        if unescaped:
+            escape_nothing()
         browser.call("Page.addScriptToEvaluateOnNewDocument", source=HOOK)
 
         def of_string(number):
-            pages = hostile_pages(Path(folder, "made"), texts[number], Path(folder, "hostile"))
-            return {kind: forbidden(browser.open(page, settle=0.02)) for kind, page in pages}
+            make_pages(texts[number], keeps_policy=not unescaped)
+            return {kind: forbidden(browser.open(f"hostile/{kind}.html")) for kind in PAGES}
 
         for (number,), found in cases.outcomes([(number,) for number in range(count)], of_string):
             opened += len(found)
             for kind, counts in found.items():
-                total = {key: total.get(key, 0) + value for key, value in counts.items()}
+                total.update(counts)
                 if counts["scripts"] or counts["dialogs"]:
                     caught.add(number)
                 if any(counts.values()) and not unescaped:
@@ -61,55 +58,51 @@ def main(*, count, unescaped):
     text = f"{count} strings, {opened} pages: " + ", ".join(f"{value} {key}" for key, value in total.items())
     text += f"; strings that ran or opened something: {len(caught)} of {count}"
     if unescaped:
-        missed = [text for number, text in enumerate(texts) if number not in caught]
-        print(*map(repr, missed), sep="\n", file=sys.stderr)
+        print(*(repr(text) for number, text in enumerate(texts) if number not in caught), sep="\n", file=sys.stderr)
         return Figure(f"without escaping: {text}", is_good=len(caught) >= LEAST * count, seconds=cases.seconds)
     return Figure(text, is_good=not any(total.values()), seconds=cases.seconds)
 
 
-def originals(home):
-    """A run, a second one, their batch and a bench, as they are made from some of the data of this checkout."""
-    home.mkdir()
+def originals():
+    """Make a run, a second one, their batch and a bench of some of the data of this checkout."""
     lines = gzip.decompress((ROOT / "data/tools/train.jsonl.gz").read_bytes()).splitlines(keepends=True)
-    (home / "train.jsonl").write_bytes(b"".join(lines[:LINES]))
-    names = ("tools.yaml", "tools-recommended.yaml")
-    configs = [load_config(ROOT / "configs" / name, [f"data.train={home / 'train.jsonl'}"]) for name in names]
-    run_batch(planned(configs, home / "runs"), home / "runs")
-    for file in (home / "runs").glob("*/*.jsonl"):
+    Path("train.jsonl").write_bytes(b"".join(lines[:LINES]))
+    configs = " ".join(str(ROOT / "configs" / f"{name}.yaml") for name in RUNS)
+    must(f"run {configs} -o made/runs --set data.train={Path('train.jsonl').absolute()}")
+    must(f"bench {ROOT / 'configs' / 'bench.yaml'} -o made/bench")
+    for file in Path("made/runs").glob("*/*.jsonl"):
         file.write_text("".join(file.read_text("utf-8").splitlines(keepends=True)[:QUERIES]), "utf-8")
-    run_bench(load_bench(str(ROOT / "configs" / "bench.yaml")), home / "bench", allowed=Allowed())
 
 
-def hostile_pages(home, text, scratch):
-    """The pages of the text."""
-    shutil.rmtree(scratch, ignore_errors=True)
-    shutil.copytree(home, scratch)
-    runs = [scratch / "runs" / name for name in ("tools", "tools-recommended")]
-    for run in runs:
-        hostile_run(run, text)
-    hostile_board(scratch / "runs", text)
-    hostile_bench(scratch / "bench", text)
-    kinds = {"run": runs[:1], "comparison": runs, "batch": [scratch / "runs"], "bench": [scratch / "bench"]}
-    for kind, directories in kinds.items():
-        page = scratch / f"{kind}.html"
-        page.write_text(report_of(directories, made=text), "utf-8")
-        yield kind, page
+def make_pages(text, *, keeps_policy):
+    """Write the pages of the text below hostile/."""
+    home = Path("hostile")
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree("made", home)
+    for name in RUNS:
+        hostile_run(home / "runs" / name, text)
+    hostile_board(home / "runs", text)
+    hostile_bench(home / "bench", text)
+    for kind, directories in PAGES.items():
+        page = home / f"{kind}.html"
+        must(f"report {' '.join(f'{home}/{each}' for each in directories.split())} -o {page}")
+        if not keeps_policy:
+            page.write_text(POLICY.sub("", page.read_text("utf-8")), "utf-8")
 
 
 def escape_nothing():
-    """From here on pages are written as if nobody had thought of it."""
-    from jinja2 import Environment, FunctionLoader
+    """Let pages be written from here on as if nobody had thought of it."""
+    import jinja2
 
-    without = pages.template_text(pages.PAGE).replace("{% if policy %}", "{% if false %}")
-    load = functools.cache(lambda name: without if name == pages.PAGE else pages.template_text(name))
-    bare = Environment(autoescape=False, loader=FunctionLoader(load))
-    bare.filters["xmlattr"] = lambda attributes: "".join(f' {key}="{value}"' for key, value in attributes.items())
-    bare.filters["page_table"] = pages.page_table
-    pages.environment = lambda: bare
+    whole = jinja2.Environment.__init__
+    jinja2.Environment.__init__ = lambda self, *_, **options: whole(self, **options | {"autoescape": False})
+    jinja2.defaults.DEFAULT_FILTERS["xmlattr"] = lambda attributes: "".join(
+        f' {key}="{value}"' for key, value in attributes.items()
+    )
 
 
 def forbidden(events):
-    """What a page must never do, by kind."""
+    """Return how often a page did what it must never do, by kind."""
     counts = {"scripts": 0, "dialogs": 0, "requests": 0, "console errors": 0}
     for event in events:
         method, details = event.get("method"), event.get("params", {})

@@ -6,7 +6,6 @@ compared before and after each command, and the places that absolute names point
 anything outside changed.
 """
 
-import contextlib
 import itertools
 import json
 import os
@@ -15,93 +14,73 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from stresses.cases import Cases, Figure
-from stresses.forked import call, preload
+from stresses.attacks import Cases, Figure, call, must, scratch
 from subcommands import at_least
 from tests.faults import contents, in_fork
 from tests.made import tool_rows, written
 
 CANARY = "ltr-escaped"
-COUNT = 200
 BASES = (
-    *("../{c}", "../../{c}", "../../../../../../{c}", "a/../../{c}", "a/b/../../../{c}", "/{c}", "{root}/{c}", "//{c}"),
-    *(
-        "{root}/outside/keep",
-        "../outside/keep",
-        "..\\{c}",
-        "C:\\{c}",
-        "\\\\host\\{c}",
-        "~/{c}",
-        "~root/{c}",
-        "$HOME/{c}",
-    ),
-    *("%2e%2e/{c}", "%252e%252e%252f{c}", "file:///{root}/{c}", "x#/../../{c}", "x?/../../{c}", "..;/{c}", "..../{c}"),
-    *(".", "..", "...", "", " ", "./", "a/", ".hidden", "-rf", "--overwrite", "CON", "nul.txt", "a:b", "a*b", "*"),
-    *("a\nb", "a\tb", "a\x00b", "a\u2025/{c}", "．．/{c}", "\u2024\u2024/{c}", "é\u0301", "\ufeff../{c}", "a" * 300),
-    *("{c};touch {root}/{c}", "`touch {root}/{c}`", "$(touch {root}/{c})", "|touch {root}/{c}", "{c}'\"<>&", "a/./b"),
+    *("../{c}", "../../{c}", "../../../../../../{c}", "a/../../{c}", "a/b/../../../{c}", "/{c}", "{root}/{c}"),
+    *("//{c}", "{root}/outside/keep", "../outside/keep", "..\\{c}", "C:\\{c}", "\\\\host\\{c}", "~/{c}", "~root/{c}"),
+    *("%2e%2e/{c}", "%252e%252e%252f{c}", "file:///{root}/{c}", "x#/../../{c}", "x?/../../{c}", "..;/{c}"),
+    *("..../{c}", "$HOME/{c}", ".", "..", "...", "", " ", "./", "a/", ".hidden", "-rf", "--overwrite", "CON"),
+    *("nul.txt", "a:b", "a*b", "*", "a\nb", "a\tb", "a\x00b", "a\u2025/{c}", "．．/{c}", "\u2024\u2024/{c}", "é\u0301"),
+    *("\ufeff../{c}", "a" * 300, "{c};touch {root}/{c}", "`touch {root}/{c}`", "$(touch {root}/{c})"),
+    *("|touch {root}/{c}", "{c}'\"<>&", "a/./b"),
 )
 TAILS = ("", "/", "/.", ".json", "/x")
 
 
 def options(parser):
     """Options of the command line."""
-    parser.add_argument("count", nargs="?", type=at_least(1), default=COUNT, help="of names (default: %(default)s)")
+    parser.add_argument("count", nargs="?", type=at_least(1), default=200, help="of names (default: %(default)s)")
 
 
 def main(*, count):
-    """A line for what changed outside."""
-    preload()
-    cases, wrong = Cases("paths", str(count)), 0
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        os.environ["LTR_CACHE_DIR"] = str(root / "cache")
+    """A line a slot."""
+    cases = Cases("paths", str(count))
+    with scratch() as root:
         pairs = itertools.islice(itertools.product(TAILS, BASES), count)
         names = [(base.replace("{c}", CANARY).replace("{root}", str(root)) + tail) for tail, base in pairs]
         prepare(root)
-        ran = [(slot, place) for place in range(len(names)) for slot in SLOTS]
-        for (slot, place), found in cases.outcomes(ran, lambda slot, place: tried(root, slot, names[place])):
-            if found:
-                wrong += 1
-                print(f"{slot} {names[place]!r}: {found}", flush=True)
+
+        def attack(slot):
+            return lambda place: tried(root, SLOTS[slot], names[place])
+
+        places = [(place,) for place in range(count)]
+        _, wrong = cases.all_attacked({slot: (places[: len(names)], attack(slot)) for slot in SLOTS})
     text = f"{count} names in {len(SLOTS)} slots, {wrong} wrote or removed anything outside"
     return Figure(text, is_good=not wrong, seconds=cases.seconds)
 
 
 def prepare(root):
-    """Samples, a run, a batch, a pack and what must stay as it is."""
+    """Make samples, a run, a batch, a pack and what must stay as it is."""
     (root / "outside").mkdir()
     (root / "outside" / "keep").write_text("stays")
+    written("s.jsonl", tool_rows(range(6)))
+    Path("c.yaml").write_text("name: one\nencoder: hash\ndata: {train: s.jsonl}\n")
+    must("run c.yaml -o runs", "pack runs/one -o pack.zip")
     (root / "made").mkdir()
-    with contextlib.chdir(root / "made"):
-        written("s.jsonl", tool_rows(range(6)))
-        Path("c.yaml").write_text("name: one\nencoder: hash\ndata: {train: s.jsonl}\n")
-        for words in ("run c.yaml -o runs", "pack runs/one -o pack.zip"):
-            if in_fork(lambda words=words: call(words.split())):
-                raise RuntimeError(f"ltr {words} fails: run it by hand")
+    for name in ("s.jsonl", "c.yaml", "runs", "pack.zip"):
+        Path(name).rename(root / "made" / name)
 
 
 def tried(root, slot, name):
-    """What changed outside the output when the slot held the name; None where nothing did."""
+    """Return what changed outside the output when the slot held the name."""
     work = root / "work"
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(root / "made", work)
-    commands = SLOTS[slot](work, name)
-    before = outside(root)
+    commands, before = slot(work, name), outside(root)
     for words in commands:
-        in_fork(lambda words=words: in_folder(work, words))
+        in_fork(lambda words=words: (os.chdir(work), call(words))[1])
     after = outside(root)
     changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-    return [str(path) for path in changed[:3]] or None
-
-
-def in_folder(work, words):
-    """The command, called in the folder."""
-    os.chdir(work)
-    return call(words)
+    return [f"{name!r}: {path}" for path in changed[:3]]
 
 
 def outside(root):
-    """All that lies around the output, and the places that absolute names and homes point to."""
+    """Return all that lies around the output, and in the places that absolute names and homes point to."""
     around = {name: content for name, content in contents(root).items() if not name.startswith(("work/out", "cache"))}
     homes = {path.parent for path in (Path("/x"), Path.home() / "x", Path(tempfile.gettempdir()) / "x")}
     return around | {f"{home}: {path.name}": b"" for home in homes for path in home.glob(f"*{CANARY}*")}
@@ -109,19 +88,17 @@ def outside(root):
 
 def config_name(work, name):
     """A run and a bench of that name."""
-    (work / "c.yaml").write_text(f"name: {json.dumps(name)}\nencoder: hash\ndata: {{train: s.jsonl}}\n")
-    (work / "b.yaml").write_text(
-        f"name: {json.dumps(name)}\ndata: {{samples: s.jsonl}}\n"
-        f"rerankers: [{{name: random, label: {json.dumps(name)}}}]\n"
-    )
+    quoted = json.dumps(name)
+    (work / "c.yaml").write_text(f"name: {quoted}\nencoder: hash\ndata: {{train: s.jsonl}}\n")
+    rerankers = f"rerankers: [{{name: random, label: {quoted}}}]"
+    (work / "b.yaml").write_text(f"name: {quoted}\ndata: {{samples: s.jsonl}}\n{rerankers}\n")
     return [["run", "c.yaml", "-o", "out", "--overwrite"], ["bench", "b.yaml", "-o", "out/bench"]]
 
 
 def swept(work, name):
     """Runs that are named after what they sweep."""
-    (work / "c.yaml").write_text(
-        f"name: a\nencoder: hash\ndata: {{train: s.jsonl}}\nsweep: {{data.tools: [null, {json.dumps(name)}]}}\n"
-    )
+    sweep = f"sweep: {{data.tools: [null, {json.dumps(name)}]}}"
+    (work / "c.yaml").write_text(f"name: a\nencoder: hash\ndata: {{train: s.jsonl}}\n{sweep}\n")
     return [["run", "c.yaml", "-o", "out", "--overwrite"]]
 
 
@@ -141,14 +118,12 @@ def run_record(work, name):
         path.write_text(json.dumps(renamed(json.loads(path.read_text()), name)))
     one, batch = "out/runs/one", ["run", "c.yaml", "-o", "out/runs"]
     reports = [["report", home, "-o", f"out/page{number}.html"] for number, home in enumerate((one, "out/runs"))]
-    return [
-        *(["validate", one], ["compare", one, one], ["pack", one, "-o", "out/pack"], *reports),
-        *([*batch, "--resume"], [*batch, "--overwrite"]),
-    ]
+    reads = [["validate", one], ["compare", one, one], ["pack", one, "-o", "out/pack"]]
+    return [*reads, *reports, [*batch, "--resume"], [*batch, "--overwrite"]]
 
 
 def renamed(value, name):
-    """The document with the name in the place of every key that is a file, and of every name."""
+    """Return the document with the name in the place of every key that is a file, and of every name."""
     if isinstance(value, dict):
         changed = {name if "." in key else key: renamed(entry, name) for key, entry in value.items()}
         return changed | {key: name for key in ("run", "path") if key in value}

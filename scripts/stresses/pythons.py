@@ -10,26 +10,20 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from stresses.cases import Figure
+from stresses.attacks import Figure, scratch
+from stresses.determinism import weights
 from subcommands import ROOT
 
 VERSION = re.compile(r"Python (3)\.(1[1-9])\.")
 
 
-def options(parser):
-    """There are none."""
-
-
 def main():
     """A line a Python."""
     results = {}
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        words = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", home, ROOT]
-        subprocess.run([str(word) for word in words], check=True, cwd=home)
+    with scratch(is_loaded=False) as home:
+        subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", home, ROOT], check=True)
         (wheel,) = home.glob("*.whl")
         for version, python in pythons().items():
             results[version] = result_of(home / version, python, wheel)
@@ -42,7 +36,7 @@ def main():
 
 
 def pythons():
-    """The program of each version from 3.11 on."""
+    """Return the program of each version from 3.11 on."""
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     folders += sorted(Path.home().glob(".pyenv/versions/*/bin"))
     found = {}
@@ -54,28 +48,23 @@ def pythons():
 
 
 def result_of(home, python, wheel):
-    """Metrics and weights of the starter under the Python."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))}
-    environment["LTR_CACHE_DIR"] = str(home / "cache")
+    """Return metrics and weights of the starter under the Python."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))}
+    home.mkdir()
 
-    def run(*words):
-        pipes = {"cwd": home, "env": environment, "capture_output": True, "text": True}
+    def ran(*words):
+        pipes = {"cwd": home, "env": kept, "capture_output": True, "text": True}
         done = subprocess.run([str(word) for word in words], check=False, **pipes)
         if done.returncode:
             raise RuntimeError(f"{' '.join(map(str, words))}: exit {done.returncode}: {done.stderr[-500:]}")
         return done.stdout
 
-    home.mkdir()
-    run(python, "-m", "venv", home / "venv")
-    run(home / "venv/bin/pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel)
-    ltr = home / "venv/bin/ltr"
-    run(ltr, "init", "mine")
-    run(ltr, "run", "mine/ltr.yaml", "-o", "runs", "-q")
-    run(ltr, "report", "runs/mine", "-o", "page.html")
-    answer = json.loads(run(ltr, "rank", "runs/mine", "send an email to Ann", "--format", "json"))
-    if not answer:
+    ran(python, "-m", "venv", home / "venv")
+    ran(home / "venv/bin/pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel)
+    for words in ("init mine", "run mine/ltr.yaml -o runs -q", "report runs/mine -o page.html"):
+        ran(home / "venv/bin/ltr", *words.split())
+    if not json.loads(ran(home / "venv/bin/ltr", "rank", "runs/mine", "send an email to Ann", "--format", "json")):
         raise RuntimeError("ltr rank gives no answer")
-    metrics = json.loads((home / "runs/mine/metrics.json").read_text())
-    weights = json.loads((home / "runs/mine/model.json").read_text())["training"]["weights"]
+    metrics, model = (json.loads((home / "runs/mine" / name).read_text()) for name in ("metrics.json", "model.json"))
     shutil.rmtree(home / "venv")
-    return metrics, [value["weight"] if isinstance(value, dict) else value for value in weights.values()]
+    return metrics, weights(model)

@@ -9,7 +9,7 @@ import time
 from importlib.util import find_spec
 
 from environment import VENV, ready
-from stresses.cases import Figure
+from stresses.attacks import Figure
 from subcommands import load
 
 PARTS = {
@@ -23,10 +23,6 @@ PARTS = {
     "limits": {},
     "client": {"number": 100, "seed": 5},
 }
-
-
-def options(parser):
-    """There are none."""
 
 
 def main():

@@ -8,17 +8,15 @@ with another code than 130 or 143, prints anything, or leaves a process.
 
 import os
 import random
-import resource
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
 
-from stresses.cases import Cases, Figure
-from stresses.kills import write_samples
-from subcommands import ROOT, at_least
+from processes import cpu_of_children, run, start
+from stresses.attacks import Cases, Figure, scratch
+from stresses.kills import write_ready
+from subcommands import at_least
 
 SECONDS, CPU_SECONDS = 2.0, 1.0
 EARLIEST = 0.15  # seconds of processors: what Python loads before ltr, no command can guard
@@ -29,10 +27,7 @@ data: {train: samples.jsonl}
 train: {epochs: 10000000, learning_rate: 0.00001}
 sweep: {train.l2: [0.1, 0.01, 0.001]}
 """
-COMMANDS = {
-    "train": ("train", "samples.jsonl", "--epochs", "10000000", "--set", "train.learning_rate=0.00001"),
-    "run --jobs 2": ("run", "long.yaml", "--jobs", "2"),
-}
+COMMANDS = ("train samples.jsonl --epochs 10000000 --set train.learning_rate=0.00001 -q", "run long.yaml --jobs 2 -q")
 
 
 def options(parser):
@@ -43,17 +38,17 @@ def options(parser):
 def main(*, number):
     """A line a signal that did not end as it should."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
-    cases, good, quick, farthest = Cases("signals", ""), 0, 0, 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        write_samples(Path(folder) / "samples.jsonl")
-        Path(folder, "long.yaml").write_text(CONFIG)
-        warm_up(folder)
+    cases, good, quick, farthest = Cases("signals"), 0, 0, 0.0
+    with scratch(is_loaded=False):
+        write_ready("samples.jsonl")
+        Path("long.yaml").write_text(CONFIG)
+        run("train", "samples.jsonl", "--epochs", 200, "-o", "warm-up", "-q")  # where numba is installed, it compiles
 
         def sent(index):
-            name, code = list(COMMANDS)[index % 2], signal.SIGTERM if index // 2 % 2 else signal.SIGINT
-            moment = random.Random(index).uniform(EARLIEST, 2.5)
-            problems, seconds, cpu = ended(name, Path(folder) / f"{index}", code, moment)
-            return [f"{name} {code.name} after {moment:.2f} s: {problem}" for problem in problems], seconds, cpu
+            code, moment = list(CODES)[index // 2 % 2], random.Random(index).uniform(EARLIEST, 2.5)
+            problems, seconds, cpu = ended([*COMMANDS[index % 2].split(), "-o", f"out-{index}"], code, moment)
+            title = f"{COMMANDS[index % 2]}, {code.name} after {moment:.2f} s"
+            return [f"{title}: {problem}" for problem in problems], seconds, cpu
 
         for _, (problems, seconds, cpu) in cases.outcomes([(index,) for index in range(number)], sent):
             good, quick, farthest = good + (not problems), quick + (seconds <= SECONDS), max(farthest, cpu)
@@ -63,20 +58,10 @@ def main(*, number):
     return Figure(text, is_good=good == number, seconds=cases.seconds)
 
 
-def warm_up(folder):
-    """Compile, where numba is installed: the cache serves what follows."""
-    words = ("train", "samples.jsonl", "--epochs", "200", "-o", "warm-up", "-q")
-    command = [sys.executable, "-m", "ltr", *words]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False, **quiet)
-
-
-def ended(name, out, number, moment):
-    """What the command does wrong at the signal; the seconds that it takes to end, on the wall and of processors."""
-    command = [sys.executable, "-m", "ltr", *COMMANDS[name], "-o", str(out), "-q"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    pipes, before = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}, cpu_of_children()
-    process = subprocess.Popen(command, cwd=out.parent, env=environment, start_new_session=True, **pipes)
+def ended(words, number, moment):
+    """Return what the command does wrong at the signal; the seconds that it takes to end, and those of processors."""
+    before = cpu_of_children()
+    process = start(*words, stderr=subprocess.PIPE, start_new_session=True)
     while (until_then := cpu_of_group(process.pid)) < moment:
         time.sleep(0.02)
     process.send_signal(number)
@@ -94,32 +79,27 @@ def ended(name, out, number, moment):
     return problems + (["left a process"] if is_left(process.pid) else []), seconds, cpu
 
 
-def cpu_of_children():
-    """Seconds of processors of all processes that this one has waited for, and of those that they waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def cpu_of_group(group):
-    """Seconds of processors that the processes of the group have used."""
-    ticks = 0
+    """Return the seconds of processors that the processes of the group have used."""
+    return sum(cpu for number, cpu, _ in processes() if number == group)
+
+
+def processes():
+    """Yield of each process its group, its seconds of processors, and its state."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:  # it has ended
             continue
-        ticks += sum(map(int, fields[11:15])) if int(fields[2]) == group else 0
-    return ticks / os.sysconf("SC_CLK_TCK")
+        yield int(fields[2]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK"), fields[0]
 
 
 def is_left(group):
-    """Whether a process of the group is left a second later; then it is killed. Zombies have ended."""
+    """Return whether a process of the group is left a second later; then it is killed. Zombies have ended."""
     deadline = time.monotonic() + 1
-    while True:
-        listed = subprocess.run(["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
-        if not any(words[0] == str(group) and words[1][0] != "Z" for words in map(str.split, listed.splitlines())):
-            return False
+    while any(number == group and state != "Z" for number, _, state in processes()):
         if time.monotonic() > deadline:
             os.killpg(group, signal.SIGKILL)
             return True
         time.sleep(0.05)
+    return False

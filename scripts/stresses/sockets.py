@@ -3,14 +3,13 @@
 Ends with 1 when any command opened, bound or looked up an address other than a file's.
 """
 
-import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from stresses.cases import Cases, Figure
+from processes import QUIET, environment, run
+from stresses.attacks import Cases, Figure, scratch
 from stresses.faults import COMMANDS, prepare
 from subcommands import ROOT
 
@@ -27,57 +26,33 @@ MORE = (
     "train s.jsonl -o by-name --features tool.rel --folds 3 --test .2",
     "train s.jsonl -o recommended --recommended --encoder hash",
     "run c.yaml -o two --jobs 2 --set sweep.train.l2=[0.1,0.01]",
-    "rank model weather",
-    "rank model --samples s.jsonl --explain",
-    "validate s.jsonl",
-    "validate model",
-    "compare model model",
-    "list features",
-    "list encoders",
-    "list rerankers",
-    "config show c.yaml",
-    "config schema",
-    "cache info",
-    "cache clear",
-    "env",
-    "--help",
-    "--version",
-    "train s.jsonl -o x --encoder minilm",
-    "mcp nothing",
+    *("rank model weather", "rank model --samples s.jsonl --explain", "validate s.jsonl", "validate model"),
+    *("compare model model", "list features", "list encoders", "list rerankers", "config show c.yaml", "config schema"),
+    *("cache info", "cache clear", "env", "--help", "--version", "train s.jsonl -o x --encoder minilm", "mcp nothing"),
 )
 
 
-def options(parser):
-    """There are none."""
-
-
 def main():
-    """A line a command that used a network address."""
-    cases, wrong = Cases("sockets", ""), 0
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    """The commands that used a network address."""
+    cases = Cases("sockets")
+    with scratch() as folder:
         Path("hooks").mkdir()
         Path("hooks", "sitecustomize.py").write_text(NOTED)
-        notes = Path("notes").absolute()
-        hooks = f"{Path('hooks').absolute()}{os.pathsep}{ROOT}"
-        changed = {"PYTHONPATH": hooks, "LTR_STRESS_NOTES": str(notes), "LTR_CACHE_DIR": str(Path("cache").absolute())}
-        control = "import socket; socket.socket()"
-        subprocess.run([sys.executable, "-c", control], env=os.environ | changed, check=True)
+        notes = folder / "notes"
+        hooked = environment(PYTHONPATH=f"{folder / 'hooks'}{os.pathsep}{ROOT}", LTR_STRESS_NOTES=str(notes))
+        subprocess.run([sys.executable, "-c", "import socket; socket.socket()"], env=hooked, check=True)
         if not notes.exists():
             return "the control opened a socket, and it was not noted"
         prepare("new", range(8))
-        commands = [words for _, words in COMMANDS.values()] + list(MORE)
 
         def noted(words):
             notes.unlink(missing_ok=True)
             words = words.replace("served", "model").split()
-            command = [sys.executable, "-m", "ltr", *words]
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-            code = subprocess.run(command, cwd="new", env=os.environ | changed, check=False, **quiet).returncode
-            return code, notes.read_text().splitlines() if notes.exists() else []
+            code = run(*words, cwd="new", env=hooked, capture_output=False, **QUIET).returncode
+            found = notes.read_text().splitlines() if notes.exists() else []
+            return [f"exit {code}, {found[:3]}"] if found or code not in (0, 2, 3) else []
 
-        for (words,), (code, found) in cases.outcomes([(words,) for words in commands], noted):
-            wrong += bool(found) or code not in (0, 2, 3)
-            if found or code not in (0, 2, 3):
-                print(f"{words}: exit {code}, {found[:3]}", flush=True)
-    text = f"{len(commands)} commands and the processes they start, {wrong} used a network address"
+        every = [words for _, words in COMMANDS.values()] + list(MORE)
+        tried, wrong = cases.attacked("commands", [(words,) for words in every], noted)
+    text = f"{tried} commands and the processes they start, {wrong} used a network address"
     return Figure(text, is_good=not wrong, seconds=cases.seconds)

@@ -5,7 +5,7 @@ import shlex
 import subprocess
 import time
 
-from stresses.cases import Figure
+from stresses.attacks import Figure
 from subcommands import ROOT
 
 FIGURES, PAGE = ROOT / "docs/reliability.json", ROOT / "docs/reliability.md"
@@ -13,7 +13,7 @@ BEGIN = "| what | target | figure | command | time | measured |"
 ROWS = {  # what is promised, and the target, by the words of its command
     "mutations": ("Damaged input: samples, configs, compressed files, models, logs and so on", "140,000: 0 tracebacks"),
     "kills": ("kill -9 while a command runs", "600 of 600 resumed to the same bytes"),
-    "batches": ("kill -9 of a batch of 24 runs", "the same bytes"),
+    "kills --commands batch": ("kill -9 of a batch of 24 runs", "the same bytes"),
     "faults": ("A call that changes the disk fails, or is the last before a kill", "0 earlier results lost"),
     "disk": ("A full disk, a directory without the right to write, a full stdout", "0 wrong"),
     "signals": ("SIGINT and SIGTERM", "200: 130 or 143 within 2 s"),
@@ -30,16 +30,9 @@ ROWS = {  # what is promised, and the target, by the words of its command
     "client": ("A hostile MCP client", "every question answered"),
     "cluster": ("A node of a cluster killed in the middle", "the same bytes"),
     "pythons": ("The wheel under each Python", "metrics equal, weights to 1e-9"),
-    "metrics": ("Metrics, ties and gradients beside oracles", "differences below 1e-12, 1e-6"),
     "extras": ("The tests with other encoders installed", "all pass"),
-    "scikit-learn": ("Checks of scikit-learn", "all that apply"),
-    "branches": ("Branch coverage", "95 % of the package, 100 % of the core"),
     "mutants": ("Mutants that die", "90 % of those that are not equivalent"),
 }
-
-
-def options(parser):
-    """There are none."""
 
 
 def main():
@@ -48,10 +41,11 @@ def main():
     lines = [BEGIN, "| --- | --- | --- | --- | --- | --- |"]
     for name, (what, target) in ROWS.items():
         for found in figures.get(name, [{}]):
-            figure, command = found.get("figure", "not measured yet"), found.get("command", "")
-            seconds, when = found.get("seconds"), f"{found.get('date', '')} {found.get('commit', '')}".strip()
-            shown = f"`{command}`" if command else ""
-            lines.append(f"| {what} | {target} | {figure} | {shown} | {duration(seconds)} | {when} |")
+            shown = f"`{found['command']}`" if found else ""
+            when, seconds = f"{found.get('date', '')} {found.get('commit', '')}".strip(), found.get("seconds", 0)
+            took = "" if not found else f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+            figure = found.get("figure", "not measured yet")
+            lines.append(f"| {what} | {target} | {figure} | {shown} | {took} | {when} |")
     before, _, after = PAGE.read_text("utf-8").partition(BEGIN)
     rest = "\n".join(line for line in after.splitlines()[1:] if not line.startswith("|"))
     PAGE.write_text(f"{before.rstrip()}\n\n" + "\n".join(lines) + "\n" + (f"{rest}\n" if rest.strip() else ""), "utf-8")
@@ -59,27 +53,14 @@ def main():
     return Figure(f"{measured} of {len(ROWS)} rows are measured", is_good=True)
 
 
-def duration(seconds):
-    """Seconds, or minutes where they are many."""
-    if seconds is None:
-        return ""
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-
-
 def record(words, text, seconds):
-    """Keep the figure of a part beside those of other options; `pages` with and without its control are two rows."""
-    name = " ".join(words) if " ".join(words) in ROWS else words[0]
+    """Keep the figure of a part beside those of other options; some parts have rows of their own with an option."""
+    name = max((row for row in ROWS if set(row.split()) <= set(words)), key=len, default=words[0])
     figures = json.loads(FIGURES.read_text("utf-8")) if FIGURES.exists() else {}
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    found = {
-        "figure": text,
-        "command": f"scripts/stress {shlex.join(words)}",
-        "seconds": round(seconds, 1),
-        "date": time.strftime("%Y-%m-%d"),
-        "commit": commit.stdout.strip(),
-    }
+    git = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    found = {"figure": text, "command": f"scripts/stress {shlex.join(words)}", "seconds": round(seconds, 1)}
+    found |= {"date": time.strftime("%Y-%m-%d"), "commit": commit}
     others = [each for each in figures.get(name, []) if each["command"] != found["command"]]
     figures[name] = [*others, found]
     FIGURES.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", "utf-8")

@@ -10,12 +10,11 @@ import numpy as np
 
 from ltr import fit, load_config
 from ltr.choose import choose
-from ltr.features.prior_weights import prior_of
+from ltr.features import prior_of
 from ltr.flow import features_of
 from peers import Peer, installed, missing
 from peers.learners import LIGHTGBM, LOGISTIC
-from studies import intervals
-from studies.sets import measured
+from studies.sets import difference, measured, shown
 from subcommands import ROOT
 
 CONFIGS = tuple(f"{kind}{which}.yaml" for kind in ("graphs", "tools") for which in ("-recommended", ""))
@@ -38,50 +37,42 @@ def options(parser):
 
 def main(*, configs):
     """A table for each config, in Markdown."""
-    print(", ".join(known_version(package) for package in PACKAGES))
-    if missing([LOGISTIC, LIGHTGBM]):
-        print(f"not installed: {', '.join(missing([LOGISTIC, LIGHTGBM]))}")
+    print(", ".join(map(known_version, PACKAGES)))
+    if absent := missing([LOGISTIC, LIGHTGBM]):
+        print(f"not installed: {', '.join(absent)}")
     for path in configs:
         compare(load_config(path))
-    return 0
 
 
 def compare(config):
-    """One line a way: quality on the test queries, the difference of ltr to it, CPU time of learning."""
+    """Print a line a way: quality on the test queries, the difference of ltr to it, CPU time of learning."""
     choice = choose(config, features_of(config))  # of a recommended config: what folds choose, as in a run
     config, prepared, test = choice.config, choice.features.training(), choice.features.data.test[0]
     prior = prior_of(config.train, prepared.names)
     groups, phi = prepared.groups, prepared.applied(test.candidates)
     scores, seconds = {"random order": np.zeros(len(phi))}, {}
-    for place, name in enumerate(prepared.names):
-        if name in SINGLE:
-            scores[SINGLE[name]] = phi[:, place]
+    scores |= {SINGLE[name]: phi[:, place] for place, name in enumerate(prepared.names) if name in SINGLE}
 
     def ours(phi, labels, offsets, rows):
         return fit(phi, labels, offsets, config.train, prior=prior).scores(rows)
 
     for way in (*installed([LOGISTIC, LIGHTGBM]), Peer("ltr", "ltr", ours)):
-        start = time.process_time()
+        begin = time.process_time()
         scores[way.name] = way.call(prepared.phi, groups.labels, groups.offsets, phi)
-        seconds[way.name] = time.process_time() - start
-    show(config.name, test, scores, seconds)
-
-
-def show(title, test, scores, seconds):
-    """The table, in Markdown."""
+        seconds[way.name] = f"{time.process_time() - begin:.2f}"
     results = {name: measured(column, test) for name, column in scores.items()}
-    print(f"\n| {title}: {len(test.offsets) - 1} test queries | top-1 | MRR | ltr is better by (top-1, 95 %) | CPU s |")
+    count = len(test.offsets) - 1
+    print(f"\n| {config.name}: {count} test queries | top-1 | MRR | ltr is better by (top-1, 95 %) | CPU s |")
     print("| --- | --- | --- | --- | --- |")
     best = results["ltr"].values["top1_accuracy"]
     for name, result in results.items():
-        lead = intervals.difference(test, best, result.values["top1_accuracy"], np.random.default_rng(0))
-        gap = "" if name == "ltr" else intervals.shown(lead, "+")
-        taken = f"{seconds[name]:.2f}" if name in seconds else ""
-        print(f"| {name} | {result.means['top1_accuracy']:.3f} | {result.means['mrr']:.3f} | {gap} | {taken} |")
+        lead = difference(test, best, result.values["top1_accuracy"], np.random.default_rng(0))
+        means, gap = result.means, "" if name == "ltr" else shown(lead, "+")
+        print(f"| {name} | {means['top1_accuracy']:.3f} | {means['mrr']:.3f} | {gap} | {seconds.get(name, '')} |")
 
 
 def known_version(package):
-    """The version of a package, or that it is not there."""
+    """Return the version of a package, or that it is not there."""
     try:
         return f"{package} {version(package)}"
     except PackageNotFoundError:

@@ -6,14 +6,13 @@ with reciprocal ranks of a known distribution, by query and by trace. Permutatio
 of equal quality on 50 queries, and the same by traces of unequal size.
 """
 
-from functools import partial
-
 import numpy as np
 
 from ltr import TrainConfig, fit
-from ltr.evaluation.bootstrap import RESAMPLES, bootstrap_mean
+from ltr.evaluation import Interval
+from ltr.evaluation.bootstrap import bootstrap_mean
 from ltr.evaluation.significance import permutation_p, unit_sums
-from ltr.training.diagnosis import diagnose
+from ltr.training import Design, diagnose
 from subcommands import at_least
 
 SEED = 20_260_101
@@ -37,44 +36,37 @@ def main(*, simulations, seed):
     print(f"95 % intervals of weights: hold w = {TRUE_W.tolist()}")
     for name, shares in weights(np.random.default_rng(seed), simulations).items():
         print(f"  {name:22}" + "  ".join(f"{share:.1%}" for share in shares))
-    pairs = partial(false_positives, simulations=4 * simulations)
-    for name, share in {
-        "95 % interval of MRR, by query: holds the true MRR (93-97 %)": partial(mrr, simulations=simulations),
-        "95 % interval of MRR, by trace: holds the true MRR (93-97 %)": partial(mrr_by_trace, simulations=simulations),
-        "permutation test at 5 %, by query: false positives (3.5-6.5 %)": pairs,
-        "permutation test at 5 %, by trace: false positives (3.5-6.5 %)": partial(pairs, by_trace=True),
-    }.items():
-        print(f"{100 * share(np.random.default_rng(seed)):6.2f} %  {name}", flush=True)
-    return 0
+    for by, of_mrr, by_trace in (("query", mrr, False), ("trace", mrr_by_trace, True)):
+        held = of_mrr(np.random.default_rng(seed), simulations)
+        print(f"{held:7.2%}  95 % interval of MRR, by {by}: holds the true MRR (93-97 %)", flush=True)
+        wrong = false_positives(np.random.default_rng(seed), 4 * simulations, by_trace=by_trace)
+        print(f"{wrong:7.2%}  permutation test at 5 %, by {by}: false positives (3.5-6.5 %)", flush=True)
 
 
-def weights(rng, simulations=1000):
-    """By form of the interval, the share that holds each weight."""
+def weights(rng, simulations):
+    """Return by form of the interval the share that holds each weight."""
     holds = {name: [] for name in ("independent", "penalised", "shared, plain", "shared, clustered")}
+
+    def note(name, low, high):
+        holds[name].append((low <= TRUE_W) & (high >= TRUE_W))
+
     for _ in range(simulations):
         for shared in (False, True):
             *data, traces = draw(rng, shared)
             config = TrainConfig(trainer="newton", l2=0.0)
             model = fit(*data, config)
-            plain = diagnose(*data, config, model).errors
+            plain = diagnose((Design(*data),), config, model).errors
+            note("shared, plain" if shared else "independent", *plain.interval)
             if shared:
-                clustered = diagnose(*data, config, model, clusters=traces).errors
-                holds["shared, plain"].append(is_inside(*plain.interval))
-                holds["shared, clustered"].append(is_inside(*clustered.interval))
-                continue
-            penalised, half = fit(*data, TrainConfig(trainer="newton", l2=0.001)).w, 1.96 * plain.standard
-            holds["independent"].append(is_inside(*plain.interval))
-            holds["penalised"].append(is_inside(penalised - half, penalised + half))
+                note("shared, clustered", *diagnose((Design(*data),), config, model, clusters=traces).errors.interval)
+            else:
+                penalised, half = fit(*data, TrainConfig(trainer="newton", l2=0.001)).w, 1.96 * plain.standard
+                note("penalised", penalised - half, penalised + half)
     return {name: np.mean(inside, axis=0) for name, inside in holds.items()}
 
 
-def is_inside(low, high):
-    """Whether each interval holds the weight that drew the data."""
-    return (low <= TRUE_W) & (high >= TRUE_W)
-
-
 def draw(rng, shared):
-    """phi, labels, offsets, traces; `shared`: candidates' utilities lean one way for all the groups of a trace.
+    """Return phi, labels, offsets, traces; `shared`: utilities lean one way for all the groups of a trace.
 
     A trace offers the same candidates' features, slightly changed, in each of its groups, and its disturbances are
     shared: the groups' scores correlate, while each group by itself follows the model exactly.
@@ -91,40 +83,39 @@ def draw(rng, shared):
     return phi.reshape(-1, 3), labels.reshape(-1).astype(float), offsets, traces
 
 
-def mrr(rng, simulations=1000, queries=200, resamples=RESAMPLES):
-    """Share of the intervals that hold the true MRR."""
-    inside = 0
-    for _ in range(simulations):
-        interval = bootstrap_mean(1 / rng.choice(RANKS, size=queries, p=CHANCES), rng, resamples=resamples)
-        inside += interval.low <= TRUE_MRR <= interval.high
-    return inside / simulations
+def drawn_ranks(rng, size):
+    """Return ranks of right candidates."""
+    return rng.choice(RANKS, size=size, p=CHANCES)
 
 
-def mrr_by_trace(rng, simulations=1000, traces=200, resamples=RESAMPLES):
-    """The same by trace: the queries of a trace share a difficulty, and traces have one to five queries."""
+def mrr(rng, simulations, queries=200, resamples=Interval.RESAMPLES):
+    """Return the share of the intervals that hold the true MRR."""
+    found = [bootstrap_mean(1 / drawn_ranks(rng, queries), rng, resamples=resamples) for _ in range(simulations)]
+    return np.mean([interval.low <= TRUE_MRR <= interval.high for interval in found])
+
+
+def mrr_by_trace(rng, simulations, traces=200, resamples=Interval.RESAMPLES):
+    """Return the same by trace: its queries share a difficulty, and traces have one to five queries."""
     inside = 0
     for _ in range(simulations):
-        sizes = rng.integers(1, 6, size=traces)
-        clusters = np.repeat(np.arange(traces), sizes)
-        ranks = rng.choice(RANKS, size=traces, p=CHANCES)[clusters]
-        ranks = np.where(rng.random(len(clusters)) < 0.3, rng.choice(RANKS, size=len(clusters), p=CHANCES), ranks)
+        clusters = np.repeat(np.arange(traces), rng.integers(1, 6, size=traces))
+        ranks = drawn_ranks(rng, traces)[clusters]
+        ranks = np.where(rng.random(len(clusters)) < 0.3, drawn_ranks(rng, len(clusters)), ranks)
         interval = bootstrap_mean(1 / ranks, rng, clusters=clusters, resamples=resamples)
         inside += interval.low <= TRUE_MRR <= interval.high
     return inside / simulations
 
 
-def false_positives(rng, simulations=4000, queries=50, by_trace=False):
-    """Share of the pairs of equal runs that the permutation test calls different at 5 %."""
+def false_positives(rng, simulations, queries=50, by_trace=False):
+    """Return the share of the pairs of equal runs that the permutation test calls different at 5 %."""
     significant = 0
     for _ in range(simulations):
-        clusters = np.repeat(np.arange(queries), rng.integers(1, 6, size=queries)) if by_trace else np.arange(queries)
-        shared = rng.choice(RANKS, size=queries, p=CHANCES)[clusters]
-        runs = [
-            1
-            / np.where(
-                rng.random(queries)[clusters] < 0.5, rng.choice(RANKS, size=queries, p=CHANCES)[clusters], shared
-            )
-            for _ in range(2)
-        ]
+        sizes = rng.integers(1, 6, size=queries) if by_trace else np.ones(queries, dtype=int)
+        clusters = np.repeat(np.arange(queries), sizes)
+        shared = drawn_ranks(rng, queries)[clusters]
+        runs = []
+        for _ in range(2):
+            is_shared = rng.random(queries)[clusters] < 0.5
+            runs.append(1 / np.where(is_shared, drawn_ranks(rng, queries)[clusters], shared))
         significant += permutation_p(unit_sums(runs[0] - runs[1], clusters), rng, permutations=999) <= 0.05
     return significant / simulations

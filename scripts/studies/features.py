@@ -11,10 +11,8 @@ import numpy as np
 
 from ltr import TrainConfig, fit
 from ltr.evaluation.baselines import best_feature
-from ltr.evaluation.linear_scores import linear_scores
-from ltr.features.presets import SPECIFICATION, recommended_features
-from studies import intervals
-from studies.sets import columns_of, few_traces, known_queries, measured, read
+from ltr.features import Presets
+from studies.sets import columns_of, difference, few_traces, means, measured, read
 from subcommands import ROOT
 
 METRICS = ("top1_accuracy", "top3_accuracy", "mrr")
@@ -44,10 +42,9 @@ def options(parser):
 def main(*, folders, encoders):
     """A row a folder and encoder, then more on those of tools."""
     print(SETS, flush=True)
-    of_tools = [row for folder in folders for encoder in encoders for row in compare(folder, encoder)]
-    if of_tools:
-        print("\n".join([OF_TOOLS, *of_tools]))
-    return 0
+    rows = [compare(folder, encoder) for folder in folders for encoder in encoders]
+    if any(rows):
+        print("\n".join([OF_TOOLS, *filter(None, rows)]))
 
 
 def compare(folder, encoder):
@@ -55,31 +52,53 @@ def compare(folder, encoder):
     train, test = read(folder)
     kind = train.candidates.kind
     label = f"{'our ' if folder.resolve().parent == ROOT / 'data' else ''}{folder.name}, `{encoder}`"
-    sets = {"plain": SPECIFICATION[kind], "six": SIX[kind], "recommended": recommended_features(kind, 10**6)[0]}
+    sets = {"plain": Presets.SPECIFICATION[kind], "six": SIX[kind], "recommended": Presets.recommended(kind, 10**6)[0]}
     names = list(dict.fromkeys(name for columns in sets.values() for name in columns))
-    phi, test_phi = columns_of(names, train, test, encoder)
+
+    def results(groups):
+        phi, test_phi = columns_of(names, groups, test, encoder=encoder)
+        for columns in sets.values():
+            chosen = [names.index(name) for name in columns]
+            model = fit(phi[:, chosen], groups.labels, groups.offsets, NEWTON)
+            yield measured(model.scores(np.ascontiguousarray(test_phi[:, chosen])), test)
+
+    phi, test_phi = columns_of(names, train, test, encoder=encoder)
     best = best_feature(names, phi, train.labels, train.offsets)
     by_best = measured(best.sign * test_phi[:, names.index(best.name)], test)
-    plain, six, recommended = (learned(columns, names, phi, test_phi, train, test) for columns in sets.values())
+    plain, six, recommended = every = list(results(train))
     values, rng = recommended.values[METRICS[0]], np.random.default_rng(0)
-    interval = intervals.mean(test, values, rng)
-    leads = [intervals.difference(test, values, other.values[METRICS[0]], rng) for other in (plain, six)]
+    (interval,) = means(test, [values], rng)
+    leads = [difference(test, values, other.values[METRICS[0]], rng) for other in (plain, six)]
     cells = [
-        means(measured(np.zeros(len(test_phi)), test)),
-        f"`{best.name.partition('.')[2]}` {means(by_best)}",
-        means(plain),
-        f"{means(recommended)} [{short(interval.low)}, {short(interval.high)}]",
+        triple(measured(np.zeros(len(test_phi)), test)),
+        f"`{best.name.partition('.')[2]}` {triple(by_best)}",
+        triple(plain),
+        f"{triple(recommended)} [{short(interval.low)}, {short(interval.high)}]",
         *(short(lead.mean, "+") + f" [{short(lead.low)}, {short(lead.high)}]" for lead in leads),
     ]
     print(f"| {label} | {' | '.join(cells)} |", flush=True)
     if kind == "graph":
-        return []
-    known = by_knowledge((plain, six, recommended), train, test)
-    return [f"| {label} | {' | '.join([*known, *few(sets, train, test, encoder)])} |"]
+        return None
+    is_known, cells = known_queries(train, test), []
+    for queries in (is_known, ~is_known):
+        top1 = [np.nanmean(each.values[METRICS[0]][queries]) for each in every] if queries.any() else []
+        cells.append(" / ".join(map(short, top1)))
+    for count in FEW:
+        draws = range(DRAWS if count < len(train.candidates.trace_ids) else 0)
+        top1 = [[each.means[METRICS[0]] for each in results(few_traces(train, count, draw))] for draw in draws]
+        cells.append(" / ".join(map(short, np.mean(top1, axis=0))) if top1 else "")
+    return f"| {label} | {' | '.join(cells)} |"
+
+
+def known_queries(train, test):
+    """Return of each test query whether a right candidate of it was right in training."""
+    before = {train.candidates.name_texts[name] for name in train.candidates.names[train.labels > 0].tolist()}
+    is_known = np.array([name in before for name in test.candidates.name_texts])[test.candidates.names]
+    return np.logical_or.reduceat(is_known & (test.labels > 0), test.offsets[:-1])
 
 
 def short(value, sign=""):
-    """As .123, −.123 or, with a sign, +.123.
+    """Return .123, −.123 or, with a sign, +.123.
 
     >>> short(0.25), short(-0.25, "+"), short(0.0, "+"), short(1.0)
     ('.250', '−.250', '.000', '1.000')
@@ -88,34 +107,6 @@ def short(value, sign=""):
     return ".000" if text.strip("+−") == ".000" else text
 
 
-def means(result):
-    """Top-1/Top-3/MRR."""
+def triple(result):
+    """Return Top-1/Top-3/MRR."""
     return "/".join(short(result.means[metric]) for metric in METRICS)
-
-
-def learned(columns, names, phi, test_phi, train, test):
-    """The test groups ranked by w of some of the columns."""
-    chosen = [names.index(name) for name in columns]
-    w = fit(phi[:, chosen], train.labels, train.offsets, NEWTON).w
-    return measured(linear_scores(np.ascontiguousarray(test_phi[:, chosen]), w), test)
-
-
-def by_knowledge(results, train, test):
-    """Top-1 where the right answer was right in training, and where it never was."""
-    is_known = known_queries(train, test)
-    for queries in (is_known, ~is_known):
-        top1 = [np.nanmean(result.values[METRICS[0]][queries]) for result in results] if queries.any() else []
-        yield " / ".join(map(short, top1))
-
-
-def few(sets, train, test, encoder):
-    """Top-1 from few training traces, mean of several draws."""
-    names = list(dict.fromkeys(name for columns in sets.values() for name in columns))
-    for count in FEW:
-        top1 = {name: [] for name in sets}
-        for draw in range(DRAWS if count < len(train.candidates.trace_ids) else 0):
-            chosen = few_traces(train, count, draw)
-            phi, test_phi = columns_of(names, chosen, test, encoder)
-            for name, columns in sets.items():
-                top1[name].append(learned(columns, names, phi, test_phi, chosen, test).means[METRICS[0]])
-        yield " / ".join(short(np.mean(values)) for values in top1.values() if values)

@@ -10,7 +10,6 @@ from all sets but our own and writes what ships.
 import gzip
 import hashlib
 import json
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +17,9 @@ import numpy as np
 
 from ltr import TrainConfig, fit, read_groups, read_tools
 from ltr.arrays import offsets_of
-from ltr.data.candidates import tool_candidates
-from ltr.data.tool_texts import ToolText
-from ltr.features import zero_shot_weights
-from ltr.serving import zero_shot
+from ltr.features import presets
+from ltr.samples import Candidates
+from ltr.serving import zero_shot_router
 from studies.sets import tools_of
 
 QUERIES, SEED = 400, 0
@@ -39,18 +37,24 @@ class Catalogue:
     """Tools, queries, and which tools are right: a row a query, a column a tool."""
 
     name: str
-    tools: dict[str, ToolText]
+    tools: dict
     queries: list[str]
     is_right: np.ndarray
     digest: str
 
     def columns(self, names, encoder):
-        """Columns of every query and tool, (queries, tools, columns); the catalogue alone decides all states."""
-        router = zero_shot.untrained(tool_candidates("", self.tools), encoder, dict.fromkeys(names, 1.0))
+        """Return columns of every query and tool, (queries, tools, columns); the catalogue alone decides all states."""
+        weights = dict.fromkeys(names, 1.0)
+        router = zero_shot_router(Candidates.of_tools("", self.tools), encoder, weights=weights)
         offer = router.known.own_offer(self.tools, ())
         blocks = [self.queries[first : first + AT_ONCE] for first in range(0, len(self.queries), AT_ONCE)]
         columns = [router.known.phi(router.fitted, offer, block, None).astype(np.float32) for block in blocks]
         return np.concatenate(columns).reshape(len(self.queries), len(self.tools), -1)
+
+    def top1(self, scores):
+        """Return how often a right tool has the largest score, ties by their expectation."""
+        is_first = scores >= scores.max(axis=1, keepdims=True) - 1e-12
+        return float(((is_first & self.is_right).sum(axis=1) / is_first.sum(axis=1)).mean())
 
 
 def options(parser):
@@ -62,91 +66,49 @@ def options(parser):
 
 def main(*, folders, encoder, write):
     """A table an encoder."""
-    sets = [one for folder in folders for one in catalogues(folder)]
-    shipped = {}
+    sets, shipped = [one for folder in folders for one in catalogues(folder)], {}
     for name in encoder:
         print(f"Top-1, {name:8}{''.join(f'{one.name[:9]:>10}' for one in sets)}{'mean':>8}", flush=True)
         shipped[name] = study(sets, name)
     if write:
         made_of = {one.name: one.digest for one in sets if one.name != OWN}
-        content = {"format": zero_shot_weights.FORMAT, "encoders": shipped, "made_of": made_of}
-        Path(zero_shot_weights.__file__).with_name(zero_shot_weights.FILE).write_text(
-            json.dumps(content, indent=1) + "\n"
-        )
-    return 0
+        content = {"format": presets.FORMAT, "encoders": shipped, "made_of": made_of}
+        path = Path(presets.__file__).with_name(presets.FILE)
+        path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def study(sets, encoder):
     """Print the table; the weights of all sets but our own come back."""
-    centre = centre_of(encoder)
+
+    def show(title, scores):
+        of_sets = [one.top1(values) for values, one in zip(scores, sets, strict=True)]
+        print(f"{title:22}{''.join(f'{value:10.3f}' for value in of_sets)}{np.mean(of_sets):8.4f}", flush=True)
+
+    centre = CENTRE if encoder == "hash" else CENTRE | CENTRE_OF_MEANING
     phi, alone = ([one.columns(names, encoder) for one in sets] for names in (centre, ALONE))
     for place, column in enumerate(ALONE):
-        show(column, sets, [values[..., place] for values in alone])
+        show(column, [values[..., place] for values in alone])
     three = ALONE[:2] + (() if encoder == "hash" else ("tool.near_text",))
     used = [values[..., [ALONE.index(column) for column in three]] for values in alone]
-    show("equal sum of z", sets, [standardised(values).sum(axis=2) for values in used])
-    show("reciprocal ranks", sets, [(1 / (61 + places(values))).sum(axis=2) for values in used])
+    places = [np.argsort(np.argsort(-values, axis=1, kind="stable"), axis=1, kind="stable") for values in used]
+    show("equal sum of z", [standardised(values).sum(axis=2) for values in used])
+    show("reciprocal ranks", [(1 / (61 + of_set)).sum(axis=2) for of_set in places])
     pulls = np.array(list(centre.values()))
-    show("the centre", sets, [values @ pulls for values in phi])
+    show("the centre", [values @ pulls for values in phi])
     rows = [training_rows(one, values) for one, values in zip(sets, phi, strict=True)]
     held = [weights([other for other in rows if other is not own], pulls) for own in rows]
-    show("learned without it", sets, [values @ w for values, w in zip(phi, held, strict=True)])
+    show("learned without it", [values @ w for values, w in zip(phi, held, strict=True)])
     public = [of_set for of_set, one in zip(rows, sets, strict=True) if one.name != OWN]
     return dict(zip(centre, weights(public, pulls).round(4).tolist(), strict=True))
 
 
-def centre_of(encoder):
-    """What the weights are pulled towards."""
-    return CENTRE if encoder == "hash" else CENTRE | CENTRE_OF_MEANING
-
-
-def learned_without(name, sets, encoder):
-    """The weights of all sets but the one of that name."""
-    centre = centre_of(encoder)
-    pulls = np.array(list(centre.values()))
-    rows = [training_rows(one, one.columns(centre, encoder)) for one in sets if one.name != name]
-    return dict(zip(centre, weights(rows, pulls).tolist(), strict=True))
-
-
-@contextmanager
-def nothing_of(name, sets, encoder):
-    """What ships for the encoder was learned, for a while, without the set of that name."""
-    shipped = zero_shot_weights.shipped_weights
-    without = learned_without(name, sets, encoder)
-    weights = zero_shot_weights.ZeroShotWeights(
-        zero_shot_weights.FORMAT, {encoder: without, zero_shot_weights.INSTEAD: without}, {}
-    )
-    zero_shot_weights.shipped_weights = lambda: weights
-    try:
-        yield
-    finally:
-        zero_shot_weights.shipped_weights = shipped
-
-
-def show(title, sets, scores):
-    """A line: Top-1 of each set, ties by their expectation."""
-    of_sets = [top1(values, one.is_right) for values, one in zip(scores, sets, strict=True)]
-    print(f"{title:22}{''.join(f'{value:10.3f}' for value in of_sets)}{np.mean(of_sets):8.4f}", flush=True)
-
-
-def top1(scores, is_right):
-    """How often a right tool has the largest score."""
-    is_first = scores >= scores.max(axis=1, keepdims=True) - 1e-12
-    return float(((is_first & is_right).sum(axis=1) / is_first.sum(axis=1)).mean())
-
-
 def standardised(values):
-    """Each column less its mean over the tools, over its deviation."""
+    """Return each column less its mean over the tools, over its deviation."""
     return (values - values.mean(axis=1, keepdims=True)) / (values.std(axis=1, keepdims=True) + 1e-9)
 
 
-def places(values):
-    """The place of each tool by each column, from 0."""
-    return np.argsort(np.argsort(-values, axis=1, kind="stable"), axis=1, kind="stable")
-
-
 def training_rows(one, phi):
-    """The columns of each right tool and of the nearest wrong ones, a group each, and what it weighs among queries."""
+    """Return the columns of each right tool and of the nearest wrong ones, a group each, and its weight."""
     nearness, rows, shares = standardised(phi).sum(axis=2), [], []
     for values, near, is_right in zip(phi, nearness, one.is_right, strict=True):
         wrong = np.flatnonzero(~is_right)
@@ -158,7 +120,7 @@ def training_rows(one, phi):
 
 
 def weights(sets, centre):
-    """The optimum of the mean over sets, pulled towards the centre."""
+    """Return the optimum of the mean over sets, pulled towards the centre."""
     groups = [rows for of_set, _ in sets for rows in of_set]
     offsets, shares = offsets_of([len(rows) for rows in groups]), np.concatenate([own for _, own in sets])
     labels = np.zeros(offsets[-1])
@@ -168,40 +130,35 @@ def weights(sets, centre):
 
 
 def catalogues(folder):
-    """The sets of a folder."""
+    """Yield the sets of a folder; of a set of samples the training queries, with the tools of all its files."""
     listed = sorted(folder.glob("*.tools.json.gz"))
-    if not listed:
-        yield of_samples(folder)
     for path in listed:
         queries = path.with_name(path.name.replace(".tools.json.gz", ".queries.jsonl.gz"))
         lines = [json.loads(line) for line in gzip.decompress(queries.read_bytes()).splitlines()]
         pairs = [(line["query"], line["relevant"]) for line in lines]
         yield catalogue(path.name.partition(".")[0], read_tools(path), pairs, [path, queries])
-
-
-def of_samples(folder):
-    """The training queries of a set of samples, with the tools of all its files."""
+    if listed:
+        return
     files = [path for path in (folder / "train.jsonl.gz", folder / "test.jsonl.gz") if path.exists()]
-    listed = folder / "tools.json"
+    tools = folder / "tools.json"
     groups = [read_groups(str(path)) for path in files]
-    tools = tools_of(folder, *groups)
-    candidates, bounds = groups[0].candidates, groups[0].offsets
-    pairs = []
+    candidates, bounds, pairs = groups[0].candidates, groups[0].offsets, []
     for group, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         right = candidates.names[first:last][groups[0].labels[first:last] > 0]
         query = candidates.query_texts[candidates.queries[group]]
         pairs.append((query, [candidates.name_texts[name] for name in right.tolist()]))
-    return catalogue(folder.name, tools, pairs, [*files[:1], *([listed] if listed.exists() else files[1:])])
+    digested = [files[0], tools] if tools.exists() else files
+    yield catalogue(folder.name, tools_of(folder, *groups), pairs, digested)
 
 
 def catalogue(name, tools, pairs, files):
-    """The set of the pairs of a query and its right tools, as many as are drawn."""
+    """Return the set of the pairs of a query and its right tools, as many as are drawn."""
     code = {tool: place for place, tool in enumerate(tools)}
     usable = [(query, [code[tool] for tool in right if tool in code]) for query, right in pairs]
     usable = [pair for pair in usable if pair[1]]
-    drawn = np.sort(np.random.default_rng(SEED).permutation(len(usable))[:QUERIES])
+    drawn = np.sort(np.random.default_rng(SEED).permutation(len(usable))[:QUERIES]).tolist()
     is_right = np.zeros((len(drawn), len(tools)), dtype=bool)
-    for row, place in enumerate(drawn.tolist()):
+    for row, place in enumerate(drawn):
         is_right[row, usable[place][1]] = True
     digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)).hexdigest()
-    return Catalogue(name, dict(tools), [usable[place][0] for place in drawn.tolist()], is_right, digest)
+    return Catalogue(name, dict(tools), [usable[place][0] for place in drawn], is_right, digest)

@@ -40,10 +40,6 @@ NOT_OURS = ("bench", "all")  # what scripts/bench measures beside us, and the ot
 WITHOUT_TERMS = ("UNKNOWN", "Dual License")
 
 
-def options(parser):
-    """There are none."""
-
-
 def main():
     """A row a package."""
     direct = dict(dependencies())

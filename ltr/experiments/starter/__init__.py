@@ -3,11 +3,9 @@
 from importlib.resources import files
 from pathlib import Path
 
-from ltr.files.atomic_write import write_bytes
-from ltr.files.directory_lock import locked
-from ltr.files.filesystem_operations import make_directory
-from ltr.files.output_replacement import new_files, refuse_existing
-from ltr.files.path_arguments import AnyPath
+from ltr.disk import make_directory
+from ltr.files import locked, new_files, refuse_existing, write_file
+from ltr.paths import AnyPath
 
 FILES = ("ltr.yaml", "data/train.jsonl.gz", "data/test.jsonl.gz", "data/tools.json")
 
@@ -19,5 +17,5 @@ def write_starter(directory: AnyPath, *, overwrite: bool = False) -> list[Path]:
     with locked(directory), new_files(targets[0]) as new:
         for name in FILES:
             make_directory((new / name).parent)
-            write_bytes(new / name, files("ltr.experiments.starter").joinpath(*name.split("/")).read_bytes())
+            write_file(new / name, files("ltr.experiments.starter").joinpath(*name.split("/")).read_bytes())
     return targets

@@ -1,1 +1,0 @@
-"""Rerankers side by side: quality, latency, cost."""

@@ -1,1 +1,0 @@
-"""Samples, groups, graphs, catalogues, splits; other formats in and out."""

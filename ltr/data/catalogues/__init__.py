@@ -1,1 +1,0 @@
-"""Catalogues give the texts of candidates once, instead of on every line."""

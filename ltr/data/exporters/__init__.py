@@ -1,1 +1,0 @@
-"""Samples and rankings in other people's formats."""

@@ -1,1 +1,0 @@
-"""Files of other formats become samples."""

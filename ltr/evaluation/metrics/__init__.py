@@ -1,1 +1,0 @@
-"""The measures, each with its formula."""

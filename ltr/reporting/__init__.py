@@ -1,1 +1,0 @@
-"""Results as pages, tables and cards."""

@@ -1,1 +1,0 @@
-"""What stays on disk: models, featurised columns, runs."""

@@ -1,1 +1,0 @@
-"""Compiled passes over the groups, for work that repays loading numba (extra `fast`)."""
