@@ -32,8 +32,8 @@ def start(*words, **options):
 
 def run(*words, **options):
     """Run a command of ltr and return the finished process with its texts."""
-    defaults = {"env": environment(), "capture_output": True, "text": True}
-    return subprocess.run([*LTR, *map(str, words)], check=False, **(defaults | options))
+    defaults = {"env": environment(), "capture_output": True, "text": True, "check": False}
+    return subprocess.run([*LTR, *map(str, words)], **(defaults | options))  # noqa: PLW1510 - it is among the defaults
 
 
 def cpu_seconds(call, repeats=1):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -174,6 +175,11 @@ def test_the_table_of_features_has_each_with_whether_it_learns():
 
 def test_the_readme_fits_three_screens():
     assert len(TEXTS["README.md"].splitlines()) <= 150
+
+
+def test_the_reference_is_what_the_docstrings_say():
+    page = runpy.run_path(str(ROOT / "scripts" / "reference.py"))["page"]()
+    assert TEXTS["docs/reference.md"] == page, "scripts/readme writes docs/reference.md anew"
 
 
 def test_a_version_of_the_changelog_fits_a_screen():
