@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from ltr.arrays import BoolArray, FloatArray, IntArray, group_sums
+from ltr.arrays import BoolArray, FloatArray, IntArray, group_sums, linear_scores
 from ltr.errors import DataError, count
 from ltr.training.certificate import gap_bound
 from ltr.training.corrections import HALVINGS, STEPS
@@ -74,7 +74,7 @@ class NoneLogit:
     ) -> FloatArray:
         """P(none) of each group."""
         z, rest = none_inputs(scores, offsets, relevance, words)
-        return sigmoid(z @ self.served - rest)
+        return sigmoid(linear_scores(z, self.served) - rest)
 
 
 def logit(share: float) -> float:
